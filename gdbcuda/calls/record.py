@@ -27,6 +27,7 @@ from gdbcuda.calls.references import Process
 FORMAT = 1
 DIGITS = 9  # of seconds
 UNWOUND, THREAD_GONE, PROCESS_GONE, STILL_OPEN = "unwound", "thread ended", "process ended", "not over"
+RETURN_LOST = "return not recorded"  # nobody knows what became of it, nor what it called
 
 
 class Call:
@@ -81,6 +82,11 @@ class Call:
     def failed(self) -> bool:
         """It returned a status, and that was not success: of all three APIs success is 0."""
         return not self.ended and bool(self.status)
+
+    @property
+    def went_wrong(self) -> bool:
+        """It failed, or is known not to have returned."""
+        return bool(self.status) if not self.ended else self.ended != RETURN_LOST
 
 
 def header(cuda: str, nvml: str, program: str, version: str, objects: Sequence[Any] = ()) -> dict[str, Any]:

@@ -17,6 +17,7 @@ Details = Mapping[str, Any]
 NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
 LOST = "lost"  # how many events a recorder has not told: {"events": 12}; calls, so far: {"calls": 12, "name": CLOCK}
+GAP = "gap"  # calls were lost, the last one before that time: {"until": 1.5}
 OVERWRITTEN, CLOCK, CONFINED, NO_RING = "overwritten", "clock", "confined", "ring"
 WHY_LOST = {
     OVERWRITTEN: "overwritten before the program stopped",
@@ -80,6 +81,7 @@ class References:
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
         self.seen_by: dict[Process, str] = {}  # what is typed to record those too
+        self.gap_until: dict[Process, float] = {}  # before that calls are missing in between
 
     def add(self, kind: str, details: Details) -> None:
         """KeyError or TypeError for a line with something missing; kinds that we do not know are left out."""
@@ -105,11 +107,16 @@ class References:
         elif kind == "unseen":
             self.unseen.setdefault(process, set()).add(details["name"])
             self.seen_by[process] = details.get("seen_by") or ""
+        elif kind == GAP:
+            require_seconds(details["until"])
+            self.gap_until[process] = max(details["until"], self.gap_until.get(process, 0.0))
+            self.seen_by[process] = details.get("seen_by") or self.seen_by.get(process, "")
         elif kind == "process":
             is_known = "image" in details and self.processes.get(process) == details
             self.processes[process] = details
             if not is_known:
                 self.unseen.pop(process, None)
+                self.gap_until.pop(process, None)
             self.programs[process] += not is_known
             self.started += not is_known
 

@@ -7,19 +7,19 @@ that made room for it is seen to end; blocks are therefore freed by what they we
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE, References
-from gdbcuda.ledger import mappings, trouble, unseen
+from gdbcuda.calls.references import References
+from gdbcuda.ledger import mappings, trouble
 from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.effects import extents, roles
 from gdbcuda.ledger.effects.accesses import touches
 from gdbcuda.ledger.effects.devices import Devices
 from gdbcuda.ledger.effects.roles import Role, number
 from gdbcuda.ledger.elsewhere import ReleasesElsewhere
+from gdbcuda.ledger.unseen import Unseen
 from gdbcuda.ledger.usage import Snapshot, Usage
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
@@ -50,6 +50,7 @@ class Ledger:
     def __init__(self, table: api.Table, notes: References | None = None) -> None:
         self.table = table
         self.notes = notes if notes is not None else References()
+        self.unseen = Unseen(table, self.notes)
         self.blocks = Blocks()
         self.problems: list[Problem] = []
         self.elsewhere = ReleasesElsewhere()
@@ -109,20 +110,16 @@ class Ledger:
 
     def free_nothing(self, call: Call, role: Role, address: int) -> None:
         """A mistake, unless the block is one that the log cannot know."""
-        kind, text, block = trouble.of_free_of_nothing(self.blocks, address)
-        why = unseen.of_release(role.function, self.unseen(call))
-        may_be_new = kind == trouble.UNKNOWN or (kind == trouble.DOUBLE and why not in ([], [BEFORE]))
-        if not why or not may_be_new:
-            self.complain(call, kind, text, block)
+        found = trouble.of_free_of_nothing(self.blocks, address)
+        why = self.unseen.why_unknown(call, role.function, found)
+        if why:
+            self.elsewhere.begin(call, (role.kind, address), found, ", ".join(why))
         else:
-            self.elsewhere.begin(call, (role.kind, address), (kind, text, block), ", ".join(why))
-
-    def unseen(self, call: Call) -> Collection[str]:
-        return self.notes.unseen.get(call.process, unseen.NONE)
+            self.complain(call, *found)
 
     def not_followed(self, block: Block) -> list[str]:
         """Releases of the block that the log may lack: whether it is live is unknown."""
-        return unseen.of_block(block, self.table, self.unseen(block.call))
+        return self.unseen.releases(block)
 
     def to_free(self, address: int, role: Role) -> Block | None:
         """The live block that begins there; of a handle and an address of the same value the one of the right kind."""
@@ -130,7 +127,7 @@ class Ledger:
         return next((b for b in found if b.kind == role.kind), found[0] if found else None)
 
     def complain_of(self, call: Call, found: trouble.Trouble) -> None:
-        if found is not None:
+        if found is not None and not (found[2] is not None and self.unseen.is_before_gap(found[2])):
             self.complain(call, *found)
 
     def complain(self, call: Call, kind: str, text: str, block: Block | None = None) -> None:

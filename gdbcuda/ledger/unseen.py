@@ -10,10 +10,12 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from gdbcuda import api
-from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import BEFORE, GAP, References
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.effects.roles import UNMAP_CALL
 from gdbcuda.ledger.mappings import KIND
+from gdbcuda.ledger.trouble import DOUBLE, UNKNOWN, Found
 
 NONE: frozenset[str] = frozenset()
 
@@ -46,12 +48,38 @@ def of_families(symbols: frozenset[str], table: api.Table, is_some: bool) -> fro
     return frozenset(found if is_some else found - bases)
 
 
-def of_block(block: Block, table: api.Table, unseen: Collection[str]) -> list[str]:
-    """The releases of a block that are not followed: with any of them it may be gone."""
-    names = (UNMAP_CALL,) if block.kind == KIND else table.functions[block.call.name].released_by
-    return [name for name in names if name in unseen]
+def releases_of_block(block: Block, table: api.Table) -> list[str]:
+    return [UNMAP_CALL] if block.kind == KIND else [*table.functions[block.call.name].released_by]
 
 
-def of_release(release: api.Function, unseen: Collection[str]) -> list[str]:
-    """Why a block may be none of the log's: BEFORE, or allocators that are not followed."""
-    return [name for name in (BEFORE, *release.releases) if name in unseen]
+class Unseen:
+    """What a log's ``notes`` say that it does not tell."""
+
+    def __init__(self, table: api.Table, notes: References) -> None:
+        self.table, self.notes = table, notes
+
+    def names(self, call: Call) -> Collection[str]:
+        return self.notes.unseen.get(call.process, NONE)
+
+    def gap_until(self, call: Call) -> float:
+        return self.notes.gap_until.get(call.process, 0.0)
+
+    def is_before_gap(self, block: Block) -> bool:
+        """What was last seen of it: its memory may be another block's since."""
+        last_seen = block.release or block.call
+        return last_seen.start < self.gap_until(last_seen)
+
+    def releases(self, block: Block) -> list[str]:
+        """Those of the block that the log may lack: with any of them it may be gone."""
+        names = releases_of_block(block, self.table)
+        return names if self.is_before_gap(block) else [name for name in names if name in self.names(block.call)]
+
+    def why_unknown(self, call: Call, release: api.Function, found: Found) -> list[str]:
+        """Why the block that the call releases may be none of the log's: calls are missing, it began later, or there
+        are allocators that are not followed. [] where it is a mistake."""
+        kind, _, block = found
+        if self.gap_until(call) and (block is None or self.is_before_gap(block)):
+            return [GAP]
+        why = [name for name in (BEFORE, *release.releases) if name in self.names(call)]
+        may_be_new = kind == UNKNOWN or (kind == DOUBLE and why != [BEFORE])
+        return why if may_be_new else []

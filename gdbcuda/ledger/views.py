@@ -8,7 +8,7 @@ from functools import partial
 from typing import Callable
 
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE
+from gdbcuda.calls.references import BEFORE, GAP
 from gdbcuda.calls.text import CallWriter, duration, value
 from gdbcuda.errors import UserError
 from gdbcuda.ledger.blocks import Block, by, where
@@ -114,14 +114,10 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
     sites = SiteColumn(writer)
     rows = [(len(blocks), size(sum(b.size for b in blocks)), name, sites.cell(blocks[0], site(blocks[0], writer)),
-             first(blocks))
+             f"#{blocks[0].call.number} at {blocks[0].address:#x}")
             for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
     table = sites.table(rows, ["blocks", "bytes", "by", "site", "the first"])
     return "\n".join(filter(None, [table, f"Not freed: {total(leaked(ledger))}", unknown, smaller]))
-
-
-def first(blocks: Sequence[Block]) -> str:
-    return f"#{blocks[0].call.number} at {blocks[0].address:#x}"
 
 
 def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
@@ -228,7 +224,8 @@ def calls_text(found: Sequence[Release]) -> str:
 
 
 def why_unknown(one: Release) -> str:
-    return "the recording began later" if one.why.startswith(BEFORE) else f"not every {one.why} was recorded"
+    known = {GAP: "calls are missing in between", BEFORE: "the recording began later"}
+    return known.get(one.why.partition(",")[0], f"not every {one.why} was recorded")
 
 
 def overview(ledger: Ledger, writer: CallWriter) -> str:

@@ -129,7 +129,7 @@ def run(view: View, wanted: LogOptions | DiffOptions) -> int:
     sources = [LogSource(path, paint, code, has_bar) for path in wanted.files]
     for source in sources:
         source.writer.is_wide = isinstance(wanted, WideOptions) and wanted.wide
-    gc.set_threshold(50_000, 20, 50)  # a call is freed without it, and looking for cycles takes a sixth of the time
+    gc.disable()  # a call is freed without it, and looking for cycles takes a sixth of the time
     getattr(subcommands, view.function)(wanted, sources)
     output.finish()
     for source in sources:

@@ -40,7 +40,7 @@ class CallFilter(NamedTuple):
     def takes(self, call: Call) -> bool:
         if self.thread is not None and call.thread != self.thread:
             return False
-        if self.only_failed and not (call.failed or call.ended):
+        if self.only_failed and not call.went_wrong:
             return False
         if self.places is not None and not self.places.take(call):
             return False

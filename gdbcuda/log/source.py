@@ -12,7 +12,6 @@ from gdbcuda.calls.reader import Event, Log, LogFile
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.log import select
 from gdbcuda.log.progress import Progress
-from gdbcuda.log.views import summary
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -49,7 +48,8 @@ class LogSource:
 
     def problems(self) -> str:
         """What could not be read, for stderr."""
-        return visible(f"gdbcuda: {self.path}: {'; '.join(summary.problems_text(self.log).splitlines())}")
+        found = "; ".join(f"{count} x {what}" for what, count in self.log.problems.most_common())
+        return visible(f"gdbcuda: {self.path}: {found}")
 
 
 def opened(path: str) -> LogFile | TraceFolder:

@@ -30,6 +30,7 @@ def summary(found: Summary, writer: CallWriter) -> Data:
     return {
         "calls": found.total,
         "not_over": found.unfinished,
+        "return_not_recorded": found.without_return,
         "on_gpu": found.on_gpu,
         "threads": [{"thread": thread, "calls": count} for thread, count in sorted(found.threads.items())],
         "functions": [{"function": name, "layer": layer, **function(one)}

@@ -9,7 +9,7 @@ from gdbcuda import __version__, api
 from gdbcuda.api import vendor
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import LOST, References
+from gdbcuda.calls.references import GAP, LOST, References
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.log.where import Where
 from gdbcuda.observe.bpftrace_events import Entered, InOrder, Left, Lost, Seen
@@ -55,11 +55,19 @@ class UprobeLog:
     def add(self, seen: Seen) -> None:
         if isinstance(seen, Lost):
             self.lost += seen.events
+            self.say_that_calls_are_missing()
         elif isinstance(seen, (Entered, Left)):
             if isinstance(seen, Entered):
                 self.learn(seen)  # now: the process may end soon
             for event in self.ordered.add(seen):
                 self.take(event)
+
+    def say_that_calls_are_missing(self) -> None:
+        """Which, and when exactly, the kernel does not tell: one processor's events come after those of others."""
+        self.calls.gap_until = self.ordered.newest + self.ordered.longest_wait
+        until = self.calls.seconds(self.calls.gap_until)
+        for pid in self.code:
+            self.sink.note(until, GAP, {"until": until, "inferior": 0, "pid": pid})
 
     def code_of(self, pid: int) -> ProcessCode:
         if pid not in self.code:

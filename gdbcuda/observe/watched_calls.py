@@ -103,6 +103,7 @@ class WatchedCalls:
         self.open: dict[int, list[OpenEvent]] = {}
         self.threads: dict[tuple[int, int], int] = {}
         self.without_begin = 0
+        self.gap_until = 0  # the kernel's nanoseconds: before that something was lost
 
     def seconds(self, time: int) -> float:
         return (time - self.epoch) / NANOSECONDS
@@ -127,8 +128,11 @@ class WatchedCalls:
         """Those that the next call is not in."""
         ended = []
         while stack and not is_around(stack[-1].event, event, code):
-            ended.append(self.end(stack.pop(), event.time, record.UNWOUND))
+            ended.append(self.leave_one(stack.pop(), event.time))
         return ended
+
+    def leave_one(self, one: OpenEvent, time: int) -> Call:
+        return self.end(one, time, record.RETURN_LOST if one.event.time < self.gap_until else record.UNWOUND)
 
     def end(self, one: OpenEvent, time: int, why: str) -> Call:
         one.call.end, one.call.ended = max(self.seconds(time), one.call.start), why
@@ -142,7 +146,7 @@ class WatchedCalls:
             self.without_begin += 1
             return []
         at = len(keys) - 1 - keys[::-1].index((event.sp, event.number))
-        ended = [self.end(one, event.time, record.UNWOUND) for one in reversed(stack[at + 1 :])]
+        ended = [self.leave_one(one, event.time) for one in reversed(stack[at + 1 :])]
         one = stack[at]
         del stack[at:]
         self.decoders[event.number].finish(one.event, event, one.call)

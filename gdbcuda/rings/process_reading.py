@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Callable
 
 from gdbcuda import api
 from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE, CONFINED, LOST
+from gdbcuda.calls.references import BEFORE, CONFINED, GAP, LOST
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.gpu.gpu_calls import POSITIONS
 from gdbcuda.rings import ring, ring_calls, ring_words, trace_files
 from gdbcuda.rings.ring import Record
+from gdbcuda.rings.ring_file import RingFile
 from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.trace_files import Progress, RingFile, TracedProcess
+from gdbcuda.rings.trace_files import Progress, TracedProcess
 from gdbcuda.rings.trace_filter import TraceFilter, memory_names
 from gdbcuda.rings.trace_places import CodeOfProcess, handed_out
 from gdbcuda.rings.trace_python import PythonStacks
@@ -26,6 +27,7 @@ TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives -
 WITHOUT = ("{} makes system calls past libc, by one of which the program may confine itself: what pointers lead to, "
            "and calls of threads that began later or were forked, are not recorded")
 AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
+FOR_EVER = 1e9  # seconds of CLOCK_MONOTONIC that no machine reaches
 ONE_SECOND = 10**9  # ticks: whatever a second is
 
 
@@ -40,6 +42,7 @@ class ProcessReading:
         self.scripts: dict[PythonFrame, int] = {}
         self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
+        self.gap_until = 0.0  # seconds of CLOCK_MONOTONIC: before that, calls are missing
         self.key = {"inferior": number, "pid": process.pid}
         self.by_position: dict[tuple[int, int], Call] = {}  # by thread and the lower half of its place in the ring
         program = self.places.program
@@ -53,13 +56,15 @@ class ProcessReading:
     def calls(self, rings: Iterable[RingFile], rate: float, number: int) -> list[Call]:
         known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
         for one in rings:
-            found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, rate))
+            clock = with_rate(one.clock, rate)
+            found = ring.Ring(0, one.lwp, self.process.pid, clock, gaps=one.gaps, records=one.places)
             wanted = self.wanted(one.records, known)
             new = ring_calls.calls(found, counted(wanted, self.told), known, self.table, number + len(made))
             made += new
             positions = (record.position & POSITIONS for record in wanted if record.function in known)
             self.by_position.update(((one.lwp, position), call) for position, call in zip(positions, new))
             self.say_what_is_missing(one, known)
+            self.gap_until = max([self.gap_until, *(ring_calls.seconds(found, tick) for tick in one.behind_gap())])
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
             call.stack = self.places.stack(call.stack)
@@ -115,8 +120,11 @@ class ProcessReading:
         """One of these calls may have taken back any block."""
         if self.process.missed:
             self.note(LOST, name=CONFINED, calls=self.process.missed)
-            for name in sorted(memory_names(self.table)):
-                self.note("unseen", name=name)
+            self.gap_until = FOR_EVER
+
+    def say_where_calls_are_missing(self, since_beginning: Callable[[float], float]) -> None:
+        if self.gap_until:
+            self.note(GAP, until=min(max(since_beginning(self.gap_until), 0.0), FOR_EVER))
 
     def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
         if one.lost or one.is_cut:

@@ -7,6 +7,7 @@ Nothing in them is trusted to be a length.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -58,7 +59,8 @@ class Record(NamedTuple):
 @dataclass
 class Ring:
     """What has been read of a thread. ``clock``: ticks and nanoseconds, twice; ``waiting``: positions of calls that had
-    not returned; ``lost``: records that were overwritten before they were read."""
+    not returned; ``lost``: records that were overwritten before they were read; ``gaps``: the positions behind those
+    that are missing, in order; ``records``: how many there is room for, 0 where nobody knows."""
 
     address: int
     lwp: int = 0
@@ -68,6 +70,16 @@ class Ring:
     lost: int = 0
     waiting: set[int] = field(default_factory=set)
     unwritten: set[int] = field(default_factory=set)
+    gaps: list[int] = field(default_factory=list)
+    records: int = 0
+
+    def has_gap_between(self, earlier: int, later: int) -> bool:
+        at = bisect_right(self.gaps, earlier)
+        return at < len(self.gaps) and self.gaps[at] <= later
+
+    def was_overwritten(self, position: int, later: int) -> bool:
+        """Before the record ``later`` began."""
+        return bool(self.records) and later > position + self.records
 
 
 class RingReader:
@@ -124,6 +136,9 @@ class RingReader:
         expected = len(ring.unwritten) + begun + 1 - ring.next
         ring.unwritten = {position for position, one in found.items() if one is None and position >= oldest}
         ring.lost += expected - len(told.difference(again)) - len(ring.unwritten)
+        there = sorted(one for one in ring.unwritten | told if one >= ring.next)
+        ring.gaps += behind_gaps(there, ring.next - 1)
+        ring.records = records
         ring.waiting = {one.position for one in sound if one.left is None}
         ring.next = begun + 1
         return sound
@@ -160,6 +175,11 @@ class RingReader:
             return self.memory.read(address, size)
         except Unreadable:
             return b""
+
+
+def behind_gaps(positions: list[int], before: int) -> list[int]:
+    """Those in front of which one is missing; ``before`` was the last one known."""
+    return [one for one, last in zip(positions, [before, *positions]) if one > last + 1]
 
 
 def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:

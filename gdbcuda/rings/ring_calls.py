@@ -1,7 +1,7 @@
 """From the records of a ring to calls: which is inside which, when, and what was said and answered.
 
 Records of a thread are in the order of their entries. A call ends at its return, or, where longjmp or an exception left
-it, when a later one begins that is not deeper in the stack.
+it, when a later one begins that is not deeper in the stack. Where records are missing in between, nobody knows.
 """
 
 from __future__ import annotations
@@ -178,11 +178,15 @@ class ThreadCalls:
         """Those that the next call is not in."""
         while self.open:
             outer = self.open[-1].record
+            if outer.left is None and self.ring.has_gap_between(outer.position, following.position):
+                self.end(self.open.pop().call, now, record.RETURN_LOST)
+                continue
             is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
             if is_around:
                 return
             if outer.left is None:
-                self.end(self.open[-1].call, now, record.UNWOUND)
+                is_lost = self.ring.was_overwritten(outer.position, following.position)
+                self.end(self.open[-1].call, now, record.RETURN_LOST if is_lost else record.UNWOUND)
             self.open.pop()
 
     def end(self, call: Call, now: float, why: str) -> None:

@@ -13,6 +13,7 @@ from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.rings import ring, ring_words
+from gdbcuda.rings.ring_file import RingFile
 from gdbcuda.rings.ring_layout import (
     A_FILTER,
     A_FOLDER,
@@ -116,33 +117,6 @@ def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]
         yield index, (*numbers, text)
 
 
-@dataclass
-class RingFile:
-    """Of a thread. ``clock``: as `ring.Ring` has it. ``records`` in the order of their entries, ``begun``: how many
-    there were since the ring was begun; ``is_kept``: somebody has tried to keep all of them; ``is_cut``: of those
-    that are kept only the first were read."""
-
-    lwp: int
-    pid: int
-    clock: ring_words.Words
-    records: list[ring.Record]
-    begun: int
-    is_kept: bool = False
-    is_cut: bool = False
-
-    @property
-    def lost(self) -> int:
-        return self.begun - len(self.records)
-
-    def joined(self, kept: RingFile) -> RingFile:
-        """With those that are kept elsewhere. Which one has a call's return, has it."""
-        both = {one.position: one for one in [*kept.records, *self.records] if one.left is None}
-        both.update((one.position, one) for one in [*self.records, *kept.records] if one.left is not None)
-        records = [both[position] for position in sorted(both)]
-        clock = max(self.clock, kept.clock, key=lambda one: one[-1])
-        return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), True, kept.is_cut)
-
-
 def untold(count: int) -> None:
     """Nobody wants to know how far the reading has come."""
 
@@ -200,7 +174,8 @@ def made(head: ring_words.Words, records: list[ring.Record], begun: int) -> Ring
     clock = tuple(head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1])
     before = head[RING["BEFORE"]]
     here = [one for one in records if one.position > before]
-    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, here, max(begun - before, len(here)))
+    return RingFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, here, max(begun - before, len(here)),
+                    before, head[RING["RECORDS"]])  # fmt: skip
 
 
 def records_in(raw: bytes, records: int, told: Progress) -> Iterator[ring.Record]:

@@ -18,8 +18,9 @@ from gdbcuda.gpu.gpu_file import gpu_file
 from gdbcuda.rings import ring_words, trace_files
 from gdbcuda.rings.process_reading import ProcessReading
 from gdbcuda.rings.ring_calls import NANOSECONDS
+from gdbcuda.rings.ring_file import RingFile
 from gdbcuda.rings.ring_layout import PYTHON_STACKS
-from gdbcuda.rings.trace_files import Progress, RingFile
+from gdbcuda.rings.trace_files import Progress
 from gdbcuda.rings.trace_filter import TraceFilter
 from gdbcuda.rings.trace_gpu import FolderGpu
 from gdbcuda.rings.trace_python import PythonStacks
@@ -92,6 +93,8 @@ class TraceFolder:
         for number, (name, process) in enumerate(self.processes, 1):
             readings.append(ProcessReading(process, number, table, log, asked, told, pythons))
             calls += readings[-1].calls(rings.get(name, []), rate, len(calls))
+        for reading in readings:
+            reading.say_where_calls_are_missing(self.since_beginning)
         gpu = FolderGpu(self.gpu_files, readings, log)
         calls += gpu.calls
         if asked is not None and asked.undecided:

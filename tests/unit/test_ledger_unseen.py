@@ -6,7 +6,7 @@ import pytest
 from ledger_calls import TABLE, WRITER, alloc, at, fed, free, kinds, ledger_of
 from log_files import call
 
-from gdbcuda.calls.references import References
+from gdbcuda.calls.references import GAP, References
 from gdbcuda.ledger import left_out, views
 
 
@@ -46,6 +46,25 @@ def test_what_an_unrecorded_allocator_may_have_handed_out_is_no_bad_free() -> No
     assert "not every cuMemAllocManaged was recorded" in views.problems(ledger, WRITER)
     arrays = fed(told_unseen("cuMemAllocManaged"), call(0, "cuArrayDestroy", {"hArray": "0x77"}))
     assert kinds(arrays) == ["unknown pointer"]
+
+
+def with_gap(until: float) -> References:
+    notes = References()
+    notes.add(GAP, {"until": until})
+    return notes
+
+
+def test_calls_that_are_missing_in_between() -> None:
+    """What a block was before them, its memory need not be behind them; of what begins behind them all is known."""
+    touch = call(3, "cuMemsetD8_v2", {"dstDevice": "0x1000", "uc": 0, "N": 64})
+    calls = alloc(0, 0x1000, 64), free(1, 0x1000), free(2, 0x1000), touch, alloc(4, 0x2000, 64)
+    assert kinds(fed(with_gap(0.0), *calls)) == ["double free", "use after free"]
+    start = calls[1].start
+    lossy = fed(with_gap(start + 1e-9), *calls)
+    assert not lossy.problems and [block.address for block in views.leaked(lossy)] == [0x2000]
+    assert "freed by 1 call, the first #2 cuMemFree_v2: calls are missing in between." in views.problems(lossy, WRITER)
+    assert "Unknown whether freed: 1 block: device 64 in 1" in views.leaks(fed(with_gap(1e9), calls[4]), WRITER)
+    assert kinds(fed(with_gap(start), *calls)) == ["double free", "use after free"]
 
 
 def test_what_the_driver_refuses_was_no_new_block() -> None:

@@ -81,6 +81,11 @@ def test_the_oldest_are_overwritten_and_counted(recorded: Run) -> None:
     ] * 2
 
 
+def test_where_records_are_missing_is_known(recorded: Run) -> None:
+    for places, gaps in ((64, [937]), (1024, [])):
+        assert [thread.gaps for thread, _ in reader(recorded("threads", places, 2, 1000)).read()] == [gaps, gaps]
+
+
 def test_the_clock_is_told_twice(recorded: Run) -> None:
     ((thread, _),) = reader(recorded("pointers", 64)).read()
     first_ticks, first_ns, later_ticks, later_ns = thread.clock

@@ -10,13 +10,14 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.calls.reader import BEGIN, Log
-from gdbcuda.rings import trace_folder
-from gdbcuda.rings.ring_layout import PAST_ROOM, RING, RING_HEADER, RING_RECORD, WORD
+from gdbcuda.rings import trace_files, trace_folder
+from gdbcuda.rings.ring_layout import CALL_BEGINS, PAST_ROOM, RECORD, RING, RING_HEADER, RING_RECORD, WORD
 
 __all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")
@@ -163,3 +164,34 @@ def test_the_program_has_no_child_and_no_file_of_ours(trace: Trace) -> None:
     found = trace(sys.executable, "-c", script, options=FEW)
     alone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, input="")
     assert "ChildProcessError" in found.done.stderr and found.done.stdout == alone.stdout
+
+
+def ends_of_records(kept: bytes) -> list[int]:
+    ends = [trace_files.HEADER]
+    while ends[-1] < len(kept):
+        parts = trace_files.sizes(int.from_bytes(kept[ends[-1] : ends[-1] + WORD], "little") ^ CALL_BEGINS)
+        assert parts is not None
+        ends.append(ends[-1] + WORD * (1 + RECORD["STACK"] + sum(parts)))
+    return ends
+
+
+def handed_out_again(calls: list[dict[str, Any]]) -> int:
+    """Which of these calls is the first allocation of a block at an address of before."""
+    addresses = [call["out"]["dptr"]["value"] if call["name"] == "cuMemAlloc_v2" else "" for call in calls]
+    return next(at for at, one in enumerate(addresses) if one and one in addresses[:at])
+
+
+def test_what_was_lost_in_between_makes_no_mistake_of_the_programs(trace: Trace) -> None:
+    """A block's allocation is not there, and one of before was freed at the same address."""
+    found = trace("threads", "1", "300", options=("--all",))
+    wait_for_helper(found)
+    assert "No bad free" in found.log("memory").stdout
+    calls = [call for call in found.calls() if call["thread"] == 2]
+    kept = next(path for path in found.folder.glob("*.calls") if f"-{calls[0]['lwp']}.calls" in path.name)
+    whole, lost = kept.read_bytes(), handed_out_again(calls)
+    ends = ends_of_records(whole)
+    kept.write_bytes(whole[: ends[lost]] + whole[ends[lost + 1] :])
+    said = found.log("memory")
+    assert "No bad free" in said.stdout and "1 x a call that came too fast to be kept" in said.stderr
+    assert "Blocks that the log does not know were freed by 1 call" in said.stdout
+    assert "cuMemFree_v2: calls are missing in between." in said.stdout

@@ -90,6 +90,15 @@ def test_calls_that_nothing_ends_and_ends_of_nothing() -> None:
     assert not [*calls.rest()]
 
 
+def test_what_nothing_ends_where_the_kernel_has_lost_something() -> None:
+    """Its return may be among that."""
+    calls = WatchedCalls([ProbeRecord(probe("cuMemFree_v2"))], api.load(), 0)
+    calls.gap_until = 2
+    begun = [Entered(time, 0, 1, 1, 900, 7, 0, 0, (64,), "x", "") for time in (1, 3, 4)]
+    ended = [one for event in begun for one in calls.begin(event, Nowhere())[0]]
+    assert [one.ended for one in ended] == ["return not recorded", "unwound"]
+
+
 def test_a_record_has_room_in_the_kernels_stack() -> None:
     for symbol in api.load().functions:
         record = ProbeRecord(probe(symbol))

@@ -16,7 +16,7 @@ from gdbcuda import api, ledger
 from gdbcuda.calls import record
 from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE, LOST, OVERWRITTEN
+from gdbcuda.calls.references import BEFORE, GAP, LOST, OVERWRITTEN
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
@@ -118,8 +118,8 @@ class LogNotes:
         for why, calls in lost.items():
             self.note(LOST, (why, calls), {"name": why, "calls": calls})
         seen_by = {"seen_by": "gdbcuda trace --all"} if lost.keys() == {OVERWRITTEN} else {}
-        for name in self.families() if lost else ():
-            self.note("unseen", (name, "lost"), {"name": name, **seen_by})
+        if lost:
+            self.note(GAP, sum(lost.values()), {"until": self.now(), **seen_by})
 
     def families(self) -> frozenset[str]:
         """Base names of what hands out memory, and of what takes it back."""

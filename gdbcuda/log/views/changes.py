@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gdbcuda.calls.record import STILL_OPEN, Call
+from gdbcuda.calls.record import RETURN_LOST, STILL_OPEN, Call
 from gdbcuda.calls.text import CallWriter, parameters, value
 from gdbcuda.log.views.tree import CallNode
 from gdbcuda.text import render
@@ -100,7 +100,7 @@ def differences(node: CallNode) -> list[Change]:
     same = [one for one in behind if one.base == call.base]  # a hook may make such calls of its own, too
     forwarded = min(same, key=lambda one: len(list(changed(call, one)))) if same else None
     found = list(changed(call, forwarded)) if forwarded is not None else []
-    if forwarded is None and call.ended != STILL_OPEN:  # one that is not over may yet be
+    if forwarded is None and call.ended not in (STILL_OPEN, RETURN_LOST):  # which may yet be, or has been
         found.append(Change("never forwarded"))
     return found + [Change("extra call", one.name, call=one) for one in behind if one is not forwarded]
 

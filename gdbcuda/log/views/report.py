@@ -65,7 +65,7 @@ class LogReport:
         self.summary.end(call)
         self.ledgers.exit(call)
         self.start, self.end = min(self.start, call.start), max(self.end, call.last_seen)
-        is_bad = bool(call.failed or call.ended)
+        is_bad = call.went_wrong
         is_drawn = self.drawn.wants(call) or (is_bad and len(self.errors) < MOST_ROWS)
         self.drawn.end(call, self.row(call) if is_drawn else None)
         if is_bad:
@@ -86,7 +86,7 @@ class LogReport:
         name = self.names.setdefault(call.name, len(self.names))
         code, by = self.writer.call(call)[:LONGEST], self.place(call, call.site)
         text, shape = f"#{call.number} {code}", self.shapes.setdefault(shape_of(code), len(self.shapes))
-        return [call.thread, call.start, call.last_seen, name, call.layer, depth, int(bool(call.failed or call.ended)),
+        return [call.thread, call.start, call.last_seen, name, call.layer, depth, int(call.went_wrong),
                 f"{text}\nby {by}" if by else text, shape, self.stack(call)]  # fmt: skip
 
     def place(self, call: Call, address: int) -> str:

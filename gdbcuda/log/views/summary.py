@@ -10,8 +10,8 @@ from typing import Any
 
 from gdbcuda import api
 from gdbcuda.calls.kernels import NAMING, Kernels, Launch
-from gdbcuda.calls.reader import BEGIN, Event, Log
-from gdbcuda.calls.record import STILL_OPEN, Call
+from gdbcuda.calls.reader import BEGIN, Event
+from gdbcuda.calls.record import RETURN_LOST, STILL_OPEN, Call
 from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter, duration
 from gdbcuda.gpu.gpu_calls import GPU
@@ -55,7 +55,7 @@ class Summary:
         self.launches: Counter[Launch] = Counter()
         self.kernels = Kernels(notes)
         self.threads: Counter[int] = Counter()
-        self.total = self.unfinished = self.on_gpu = 0
+        self.total = self.unfinished = self.without_return = self.on_gpu = 0
         self.first, self.last = math.inf, 0.0
         self._inside: set[int] = set()
         self._roles: dict[str, str] = {}
@@ -92,7 +92,8 @@ class Summary:
         if call.ended == STILL_OPEN:
             self.unfinished += 1
         elif call.ended:
-            row.failures[f"({call.ended})"] += 1
+            self.without_return += call.ended == RETURN_LOST
+            row.failures.update([f"({call.ended})"] if call.went_wrong else [])
         else:
             end = call.end or 0.0
             self.last = max(self.last, end)
@@ -171,8 +172,10 @@ def parts(
 def head(summary: Summary) -> str:
     took = f", {duration(summary.last - summary.first)}" if summary.last > summary.first else ""
     names, threads = len({name for name, _ in summary.functions}), len(summary.threads)
-    said = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}{took}"
-    return said + (f"; {summary.unfinished} not over" if summary.unfinished else "") + on_gpu(summary)
+    left = f"; {summary.unfinished} not over" if summary.unfinished else ""
+    left += f"; of {summary.without_return} the return was not recorded" if summary.without_return else ""
+    said = f"{summary.total} calls of {counted(names, 'function')} in {counted(threads, 'thread')}"
+    return f"{said}{took}{left}{on_gpu(summary)}"
 
 
 def on_gpu(summary: Summary) -> str:
@@ -257,7 +260,3 @@ def kernels(summary: Summary, writer: CallWriter) -> list[tuple[object, ...]]:
 
 def amount(count: int) -> str:
     return f"{count} [{human(count)}]" if count >= 1024 else str(count)
-
-
-def problems_text(log: Log) -> str:
-    return "\n".join(f"{count} x {what}" for what, count in log.problems.most_common())

@@ -48,7 +48,7 @@ class Timeline:
         lane = self.lanes.get(call.thread)
         if lane is None:
             lane = self.lanes[call.thread] = [{} for _ in range(self.columns)]
-        letter = FAILED if call.failed or call.ended else self.letter(call)
+        letter = FAILED if call.went_wrong else self.letter(call)
         first, last = (max(int((t - self.start) / self.step), 0) for t in (call.start, end))
         for column in range(first, min(last, self.columns - 1) + 1):
             begins, ends = self.start + column * self.step, self.start + (column + 1) * self.step

@@ -45,7 +45,7 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
             yield arrow("s", BECOMES, call.number, root)
             yield arrow("f", BECOMES, call.number, call)
         yield from causes.arrows(call)
-        if call.failed or call.ended:
+        if call.went_wrong:
             yield mark(call)
         yield from memory.after(call)
     for pid, thread in threads:
