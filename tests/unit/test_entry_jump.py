@@ -66,3 +66,11 @@ def test_what_cannot_be_read_is_the_callers() -> None:
 @pytest.mark.parametrize("form", ["rax", "rax, pushed", "r11", "pushed"])
 def test_a_form_is_one_with_its_last_byte(form: str) -> None:
     assert entry_jump.target(memory(FORMS[form][:-1] + b"\x90").read, ENTRY) is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_many_entries_are_asked_first_says_yes_to_each_form(form: str) -> None:
+    for code in (FORMS[form], b"\xf3\x0f\x1e\xfa" + FORMS[form], b"\xcc" + FORMS[form][1:]):
+        assert entry_jump.may_be(PLAIN + code, len(PLAIN)), "also where a breakpoint hides it"
+    assert not entry_jump.may_be(PLAIN, 0) and not entry_jump.may_be(b"\xeb\x10", 0)
+    assert not entry_jump.may_be(CALLS[0], 0) and not entry_jump.may_be(b"\xf3\x0f\x1e\xfa\x55", 0)

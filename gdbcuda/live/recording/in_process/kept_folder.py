@@ -125,9 +125,9 @@ def objects(told: ToldEntries, count: int) -> Iterator[bytes]:
 
 def functions(told: ToldEntries, state: RingProcess) -> Iterator[bytes]:
     numbers = {file: number for (file, _), number in told.objects.items()}
-    for (address, symbol, _), slot in list(slots.SLOTS().numbers.items()):
+    for (address, (file, symbol, _)), slot in list(slots.SLOTS().numbers.items()):
         spot = state.spots.get(address)
-        if slot not in told.slots and spot is not None:
+        if slot not in told.slots and spot is not None and spot.file == file:
             told.slots.add(slot)
             yield entry(A_FUNCTION, slot, address, numbers.get(spot.file, 0), symbol)
 

@@ -161,14 +161,15 @@ class RingProcess:
 
     def forget_unloaded(self) -> None:
         known = {*self.patches, *self.left_alone, *self.looked_at}
-        for address in [at for at in known if not gdb.solib_name(at) and not process.in_program(at)]:
+        gone = {at for at in known if not gdb.solib_name(at) and not process.in_program(at)}
+        for address in gone:
             self.looked_at.discard(address)
             self.left_alone.pop(address, None)
-            self.far = [one for one in self.far if one.spot.address != address]
             self.spots.pop(address, None)
             if self.patches.pop(address, None) is not None:
                 process.PATCHED().pop(address)
-                slots.forget(address)
+        self.far = [one for one in self.far if one.spot.address not in gone]
+        slots.forget(gone)
 
     def decode(self, number: int, epoch: float, is_wanted: Callable[[Call], bool]) -> tuple[list[Call], list[Call]]:
         """The calls that have begun and those that have ended, by what was read; ``number`` is the first one's."""

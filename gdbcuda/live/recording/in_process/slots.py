@@ -1,13 +1,14 @@
 """Which slot of libgdbcuda.so stands for which function of a process, as long as that lives.
 
 A thread may be in a call that an earlier recorder has seen begin, and the rings have its records: a slot never stands
-for another function, and a function that is recorded again has the same one. (`rings.ring_layout`.)
+for another function, and a function that is recorded again has the same one. So has one whose library is loaded again:
+programs do that thousands of times. (`rings.ring_layout`.)
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from gdbcuda.errors import Unreadable
@@ -28,12 +29,17 @@ from gdbcuda.rings.ring_functions import RecordedFunction
 FULL = f"the recorder has room for {ring_layout.MOST_FUNCTIONS} functions"
 
 
+Which = tuple[str, str, str]
+
+
 @dataclass
 class Slots:
-    """``numbers``: by address, symbol and what calls a guard sends there; ``onward``: by address, the code of functions
-    without tests; ``count``: of slots that have ever stood for one; ``earlier``: those that another gdb has used."""
+    """``numbers``: by address, and by file, symbol and what calls a guard sends there; ``gone``: the same of functions
+    whose object is not there; ``onward``: by address, the code of functions without tests; ``count``: of slots that
+    have ever stood for one; ``earlier``: those that another gdb has used."""
 
-    numbers: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    numbers: dict[tuple[int, Which], int] = field(default_factory=dict)
+    gone: dict[Which, list[int]] = field(default_factory=dict)
     onward: dict[int, tuple[Detour, Onward]] = field(default_factory=dict)
     count: int = 0
     earlier: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -44,9 +50,12 @@ SLOTS: PerInferior[Slots] = PerInferior(Slots)
 
 def number_of(spot: PlantingSpot, which: str = "") -> int:
     """Of the function's slot; `NoDetour` where there is none left."""
-    found, key = SLOTS(), (spot.address, spot.symbol, which)
+    found, what = SLOTS(), (spot.file, spot.symbol, which)
+    key = spot.address, what
     if key not in found.numbers and spot.address in found.earlier and not which:
         found.numbers[key] = found.earlier[spot.address][0]
+    elif key not in found.numbers and found.gone.get(what):
+        found.numbers[key] = found.gone[what].pop()
     elif key not in found.numbers:
         if found.count >= ring_layout.MOST_FUNCTIONS:
             raise NoDetour(FULL)
@@ -158,9 +167,11 @@ def require(name: str) -> int:
     return found.address
 
 
-def forget(address: int) -> None:
-    """What was there has gone with its object; another function there gets another slot."""
+def forget(addresses: Set[int]) -> None:
+    """What was there has gone with its object; another function there gets another slot. The code that they went on
+    with stays: the same function may come to the same place again."""
     found = SLOTS()
-    found.onward.pop(address, None)
-    found.earlier.pop(address, None)
-    found.numbers = {key: number for key, number in found.numbers.items() if key[0] != address}
+    for address in addresses:
+        found.earlier.pop(address, None)
+    for address, what in [key for key in found.numbers if key[0] in addresses]:
+        found.gone.setdefault(what, []).append(found.numbers.pop((address, what)))
