@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gdbcuda.calls.header_code import is_place_in_headers
+from gdbcuda.calls.header_code import asker, is_place_in_headers, words_of
 
 Process = tuple[int, int]  # inferior, pid
 Details = Mapping[str, Any]
@@ -133,9 +133,8 @@ class References:
     def site(self, process: Process, address: int, stack: Iterable[int] = ()) -> Details:
         """Who has asked there: the first that is no code of CUDA's headers, of the frames as far as they are known."""
         known = (one for at in (address, *stack) for one in self.frames(process, at) if "script" not in one)
-        asked = (one for one in known if not is_place_in_headers(one))
         first = self.place(process, address)
-        return first if "script" in first else next(asked, first)
+        return first if "script" in first else asker(known, words_of) or first
 
     def is_header_code(self, process: Process, address: int) -> bool:
         """Nothing but that, as far as is known."""

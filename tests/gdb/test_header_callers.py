@@ -19,6 +19,9 @@ template <class T> static inline int cudaMalloc(T **devPtr, unsigned long size)
 """
 PROGRAM = """
 #include "cuda_runtime.h"
+extern "C" int cudaFree(void *devPtr);
+__attribute__((noinline)) static int __device_stub__Z4giveif(void *block) { return cudaFree(block) + 1; }
+__attribute__((noinline)) static int give(void *block) { return __device_stub__Z4giveif(block) + 1; }
 struct Pool {
     __attribute__((noinline)) float *grow(unsigned long count)
     {
@@ -30,9 +33,11 @@ struct Pool {
 int main()
 {
     Pool pool;
-    return !pool.grow(1000) || !pool.grow(2000);
+    float *last = (pool.grow(1000), pool.grow(2000));
+    return give(last) - 2;
 }
 """
+LAUNCH = PROGRAM.split("\n").index("    return give(last) - 2;") + 1
 LINE = PROGRAM.split("\n").index("        int status = cudaMalloc(&found, count * sizeof *found);") + 1
 
 
@@ -52,6 +57,13 @@ def test_at_a_stop(scenario: Scenario, program: Path) -> None:
     assert re.search(rf"size=8000 .*\n +called by app Pool::grow\(.*\) at app.cc:{LINE}, thread 1", text), text
     assert f"{LINE}: int status = cudaMalloc(&found" in text
     assert "size=4000 " not in text
+
+
+def test_what_nvcc_puts_into_the_place_of_a_kernel(scenario: Scenario, program: Path) -> None:
+    text = scenario.run(program, "cuda-log start cudaFree", "cuda-break cudaFree", "RUN", "cuda-call", "continue",
+                        "cuda-log show", hook=None)  # fmt: skip
+    assert f"called by app main() at app.cc:{LAUNCH}, thread 1" in text, text
+    assert re.search(rf"cudaFree\(.*  by main\(\) at app.cc:{LAUNCH}$", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize("how", ["", " --stack 4"])

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from log_files import alloc_of, run, write
 
-from gdbcuda.calls.header_code import is_header_code
+from gdbcuda.calls.header_code import asker, is_header_code
 
 
 @pytest.mark.parametrize(("function", "source"), [
     ("cudaMalloc<float>", ""), ("cudaError cudaMalloc<float>(float**, unsigned long)", ""),
     ("cudaMallocAsync_ptsz<int>(int**, unsigned long, CUstream_st*)", ""), ("cudaEventCreate", "cuda_runtime.h:656"),
     ("cudaEventCreate(CUevent_st**, unsigned int)", ""), ("cudaLaunchKernel<char>", "inc/cuda_runtime.h:216"),
-    ("__device_stub__Z4axpyif", ""), ("axpy(int, float)", "tmpxft_1-6_p.cudafe1.stub.c:13"),
+    ("__device_stub__Z4axpyif", ""), ("__cudaLaunchKernel_helper(void*, dim3)", "device_functions.h:2963"),
+    ("void eng::__wrapper__device_stub_axpy<float>(int const&)", "p.cu:2"), ("axpy(int)", "tmp_p.cudafe1.stub.c:13"),
 ])  # fmt: skip
 def test_code_of_the_headers(function: str, source: str) -> None:
     assert is_header_code("app", function, source)
@@ -52,3 +53,22 @@ def test_the_site_is_who_called_that(
 def test_where_nothing_else_is_known_it_is_the_header(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = write(tmp_path / "log", [alloc_of(0, "0x10", 4096, caller=0x400)], {0x400: HEADER})
     assert "  by cudaMalloc<float> at cuda_runtime.h:879" in run(capsys, "show", log)
+
+
+def frame(function: str, source: str = "p.cu:1", layer: str = "app") -> tuple[str, str, str]:
+    return layer, function, source
+
+
+HELPER, MAIN = frame("__cudaLaunchKernel_helper(void*)", "device_functions.h:2963"), frame("main", "p.cu:11")
+STUB = frame("__device_stub__ZN3eng4axpyIfEEvi", "tmp_p.cudafe1.stub.c:13")
+
+
+@pytest.mark.parametrize("between", [
+    [], [HELPER, STUB, frame("axpy(int)", "tmp_p.cudafe1.stub.c:14")], [HELPER, STUB, frame("axpy<float>(int)")],
+    [HELPER, STUB, frame("void eng::__wrapper__device_stub_axpy<float>(int const&)"), frame("eng::axpy<float>(int)")],
+    [frame("cudaLaunchKernel<char>", "cuda_runtime.h:216"), STUB, frame("axpy(int)")],
+])  # fmt: skip
+def test_who_launches_a_kernel(between: list[tuple[str, str, str]]) -> None:
+    """nvcc puts a function into the place of the kernel, which calls stubs; it is named by the call's arguments."""
+    assert asker([*between, MAIN, frame("_start")], lambda one: one) == MAIN
+    assert asker(between[:2], lambda one: one) is None, "nothing else is known"

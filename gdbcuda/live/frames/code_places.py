@@ -52,7 +52,9 @@ def beyond_headers(place: frames.CodePlace) -> tuple[frames.CodePlace, list[gdb.
     frame = frames.asking_frame(gdb.newest_frame()) if frames.is_in_headers(place) else None
     if frame is None:
         return place, []
-    return (place, [frame]) if frame.pc() == place.address else (caller(frame.pc()), [])
+    if frame.pc() == place.address:
+        return place, [frame]
+    return frames.place_of(frame, is_caller=True)._replace(function=name_of(frame)), []
 
 
 def name_of(frame: gdb.Frame) -> str:

@@ -7,12 +7,13 @@ of this very call, or they are unknown, and said to be unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Callable, NamedTuple, Optional
 
 import gdb
 
 from gdbcuda import api
-from gdbcuda.calls.header_code import is_header_code
+from gdbcuda.calls import header_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import answering_code, indirect, table_version
@@ -30,7 +31,7 @@ class CodePlace(NamedTuple):
     source: str = ""
 
 
-MOST_OF_HEADERS = 4  # frames: cudaLaunchKernel<char>, __device_stub__...
+MOST_OF_HEADERS = 6  # frames: __cudaLaunchKernel_helper, two stubs, the kernel's, who launched it
 # who knows a call that was shown at its entry, by a frame of it
 REMEMBERED: list[Callable[[gdb.Frame], FrameCall | None]] = []
 
@@ -175,16 +176,24 @@ def caller_of(frame: gdb.Frame) -> CodePlace | None:
 
 def asking_frame(frame: gdb.Frame) -> gdb.Frame | None:
     """The caller's; not what CUDA's headers put in between, unless nothing is known beyond."""
-    first = older = older_frame(frame)
-    for _ in range(MOST_OF_HEADERS):
-        if older is None or not is_in_headers(place_of(older, is_caller=True)):
-            break
-        older = older_frame(older)
-    return older or first
+    first = older_frame(frame)
+    found = header_code.asker(islice(outwards(first), MOST_OF_HEADERS), words_of)
+    return found or first
+
+
+def words_of(frame: gdb.Frame) -> tuple[str, str, str]:
+    place = place_of(frame, is_caller=True)
+    return place.layer, place.function, place.source
+
+
+def outwards(frame: gdb.Frame | None) -> Iterator[gdb.Frame]:
+    while frame is not None:
+        yield frame
+        frame = older_frame(frame)
 
 
 def is_in_headers(place: CodePlace) -> bool:
-    return is_header_code(place.layer, place.function, place.source)
+    return header_code.is_header_code(place.layer, place.function, place.source)
 
 
 def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> FrameCall:
