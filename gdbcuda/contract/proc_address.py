@@ -11,7 +11,7 @@ from gdbcuda.contract import c_finding
 from gdbcuda.contract.arguments import FIRST, TEXT_AT
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.one_call import OneCall
-from gdbcuda.contract.program import LoadedPlace, Program, call_command, called
+from gdbcuda.contract.program import LoadedPlace, Program, place
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.showing_program import Shown
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED, by_name
@@ -27,7 +27,7 @@ RESOLVERS: Mapping[str, tuple[str, ...]] = {
 ALL_FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
 PLACE_AT, HOW_AT = FIRST, FIRST + 64
 WORD, INT = 8, 4
-AT_ONCE = 64  # requests: what is told of them, and answered, has to find room between two processes
+AT_ONCE = 256  # requests: what is told of them, and answered, has to find room between two processes
 
 
 class ProcRequest(NamedTuple):
@@ -95,9 +95,9 @@ def resolvers(bench: Bench, program: Program) -> dict[tuple[str, str], int]:
     wanted = [way for symbol in RESOLVERS for way in by_name(symbol, bench.table.functions[symbol].api)]
     found: dict[tuple[str, str], int] = {}
     for target in wanted:
-        place = bench.address(program, target)
-        if place and place not in found.values():
-            found[target.symbol, target.way] = place
+        reached = bench.address(program, target)
+        if reached and reached not in found.values():
+            found[target.symbol, target.way] = reached
     return found
 
 
@@ -106,39 +106,27 @@ def asked(program: Program, wanted: Sequence[ProcRequest], resolvers: Sequence[i
     found: list[ProcAnswer] = []
     for first in range(0, len(wanted), AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        told = [one for pair in zip(wanted[part], resolvers[part]) for one in commands(program, *pair)]
-        found += answers(program, program.tell(*told))
+        found += map(answered, program.tell(*map(partial(command, program), wanted[part], resolvers[part])))
     return found
 
 
-def commands(program: Program, request: ProcRequest, resolver: int) -> Iterator[str]:
-    """The last three are answered with what has come of it."""
+def command(program: Program, request: ProcRequest, resolver: int) -> str:
     given = {
         NAME: address(program, TEXT_AT), PLACE: address(program, PLACE_AT), HOW: address(program, HOW_AT),
         VERSION: request.version.to_bytes(INT, "little"), FLAGS: request.flags.to_bytes(WORD, "little"),
     }  # fmt: skip
-    yield f"poke {TEXT_AT:x} {request.base.encode().hex()}00"
-    yield f"poke {PLACE_AT:x} {'00' * WORD}"
-    yield f"poke {HOW_AT:x} {'ff' * INT}"
-    yield call_command(request.resolver, resolver, [given[one] for one in RESOLVERS[request.resolver]])
-    yield f"peek {PLACE_AT:x} {WORD:x}"
-    yield f"peek {HOW_AT:x} {INT:x}"
+    arguments = " ".join(given[one].hex() for one in RESOLVERS[request.resolver])
+    return f"handed-out {request.resolver} {resolver:x} {request.base} {TEXT_AT:x} {PLACE_AT:x} {HOW_AT:x} {arguments}"
 
 
-def answers(program: Program, told: Sequence[str]) -> list[ProcAnswer]:
-    """``told``: what the program says to the `commands` of each request."""
-    calls, written, hows = told[3::6], told[4::6], told[5::6]
-    places = program.find(*(f"where {number(one):x}" for one in written))
-    results = (int.from_bytes(called(one).result, "little") for one in calls)
-    return [ProcAnswer(*each) for each in zip(places, results, map(number, hows))]
+def answered(told: str) -> ProcAnswer:
+    """``told``: what the program says to such a command."""
+    status, how, found = told.split(None, 2)
+    return ProcAnswer(place(found), int(status, 16), int(how, 16))
 
 
 def address(program: Program, offset: int) -> bytes:
     return (program.arena + offset).to_bytes(WORD, "little")
-
-
-def number(hex_text: str) -> int:
-    return int.from_bytes(bytes.fromhex(hex_text.strip()), "little")
 
 
 def compared(

@@ -35,6 +35,14 @@ void arena_tell_changes(void)
     }
 }
 
+void arena_put(unsigned long offset, const void *bytes, size_t size)
+{
+    if (offset > ARENA_SIZE || size > ARENA_SIZE - offset)
+        return;
+    memcpy(arena + offset, bytes, size);
+    memcpy(remembered + offset, bytes, size);
+}
+
 void command_poke(void)
 {
     unsigned long offset = next_number();

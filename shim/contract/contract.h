@@ -30,17 +30,22 @@ void arena_make(void);
 void arena_tell_changes(void); /* " OFFSET:HEX" of each run of bytes that was changed and not told yet */
 void command_poke(void);       /* OFFSET HEX */
 void command_peek(void);       /* OFFSET SIZE */
+void arena_put(unsigned long offset, const void *bytes, size_t size); /* no change of a call's */
 extern unsigned char *arena;
 enum { ARENA_SIZE = 1 << 18 };
 
 /* calls.c */
 void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO MACHINE CHANGES */
+/* RESOLVER ADDRESS NAME HEX...: STATUS HOW and the place of what is handed out. Behind NAME the offsets of three places in
+   the arena, to which arguments point: the name, what is handed out, how it was found. */
+void command_handed_out(void);
 
 /* machine.c: what to call in its stead to learn what a function does to its caller's registers. A call at a time. */
 void *machine_checked(void *function);
 void machine_tell_changes(void); /* "NAME=BEFORE>AFTER," of each */
 
 /* finding.c: how a program comes to a function; "ADDRESS OBJECT+OFFSET SYMBOL", or "0" */
+void tell_place(void *address);
 void command_linked(void); /* SYMBOL, as the loader has bound it */
 void command_dlerror(void); /* default|next|LIBRARY SYMBOL */
 void command_dlsym(void);  /* default|next|LIBRARY SYMBOL */

@@ -9,7 +9,7 @@ extern const struct linked {
     void *address;
 } linked[] __attribute__((weak));
 
-static void tell_place(void *address)
+void tell_place(void *address)
 {
     Dl_info info;
     if (!address)

@@ -62,7 +62,8 @@ static const struct command {
 } commands[] = {
     {"aside", command_aside}, {"call", command_call}, {"dlerror", command_dlerror},
     {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym},
-    {"end", command_end}, {"fork", command_fork}, {"linked", command_linked}, {"open", command_open},
+    {"end", command_end}, {"fork", command_fork}, {"handed-out", command_handed_out},
+    {"linked", command_linked}, {"open", command_open},
     {"peek", command_peek}, {"poke", command_poke}, {"set", command_set}, {"watch", command_watch},
     {"where", command_where},
 };

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from gdbcuda.contract import c_finding, proc_address
+from gdbcuda.contract.asked_names import AskedNames
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.program import LoadedPlace
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.showing_program import Shown
-from gdbcuda.contract.targets import LIBRARY_OF, HookTarget, by_name, places
+from gdbcuda.contract.targets import LIBRARY_OF, HookTarget
 
 # What is no API function, by who has it; a hook library that overrides dlsym sees these as well.
 OTHERS = (("libc.so.6", "malloc"), ("libc.so.6", "dlsym"), ("libm.so.6", "cos"), ("default", "malloc"),
@@ -22,30 +23,20 @@ ELSEWHERE = ("libm.so.6", "libc.so.6")  # libraries that have no API function
 
 @contract("resolving", means="a name leads to the driver's function of that name or the hook's own, by every way")
 def resolving(bench: Bench) -> Iterator[Case]:
-    for function in bench.table.functions.values():
-        yield Case("resolving", function.symbol, partial(by_each_way, function.symbol, function.api))
+    names = AskedNames({one.symbol: one.api for one in bench.table.functions.values()})
+    for symbol in names.apis:
+        yield Case("resolving", symbol, partial(by_each_way, names, symbol))
     for base in sorted({one.base for one in bench.table.functions.values() if bench.table.proc_versions(one.base)}):
         yield Case("resolving", f"{base} by cuGetProcAddress", partial(proc_address.by_each_version, base))
     yield Case("resolving", "names of others", names_of_others)
     yield Case("resolving", "API names in other libraries", in_other_libraries)
 
 
-def by_each_way(symbol: str, api: str, bench: Bench) -> Iterator[Broken]:
-    targets = [*by_name(symbol, api), *more_ways(symbol, api)]
-    expected = places(bench.program(bench.bare), targets)
-    with bench.copy() as program:
-        found, again = places(program, targets), places(program, targets)
-        for target in targets:
-            yield from compared(bench, target, expected[target], found[target])
-            if found[target] != again[target]:
-                yield Broken(f"{target.way} gives another address each time", "", shown(target.command))
-
-
-def more_ways(symbol: str, api: str) -> list[HookTarget]:
-    library = LIBRARY_OF[api]
-    return [HookTarget(symbol, "dlsym(RTLD_DEFAULT)", f"dlsym default {symbol}"),
-            HookTarget(symbol, "dlvsym", f"dlvsym {library} {symbol} {library}"),
-            HookTarget(symbol, "dlvsym(RTLD_DEFAULT)", f"dlvsym default {symbol} {library}")]  # fmt: skip
+def by_each_way(names: AskedNames, symbol: str, bench: Bench) -> Iterator[Broken]:
+    for target, answer in names.answers(bench, symbol).items():
+        yield from compared(bench, target, answer.expected, answer.found)
+        if answer.found != answer.again:
+            yield Broken(f"{target.way} gives another address each time", "", shown(target.command))
 
 
 def compared(bench: Bench, target: HookTarget, expected: LoadedPlace, found: LoadedPlace) -> Iterator[Broken]:
