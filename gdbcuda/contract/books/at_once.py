@@ -25,7 +25,7 @@ SECONDS_NEXT = 1.0  # in which a process has to do its work that comes after a k
 KILLS = 12
 DELAY = 300  # microseconds of each call of the allocator, and of its release
 LONGEST = 30.0  # seconds of a program with many threads or processes
-SAID = re.compile(r"^(together|sees|back) (-?\d+)$", re.MULTILINE)
+SAID = re.compile(r"^(together|sees|back|alone) (-?\d+)$", re.MULTILINE)
 
 
 def defined(player: Player, allocator: api.Function) -> str:
@@ -99,7 +99,7 @@ def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
     more = slow(player, allocator)
     ran = player.workshop.run([player.workshop.built(text), *words], more=more, patience=LONGEST)
     found = said(ran)
-    if found.get("sees", 0) < player.limit // 2 and not ran.status:
+    if found.get("sees", 0) < player.limit // 2 and not ran.status and found.get("alone"):
         raise NotShared
     for what, example in judged_processes(player, ran, found):
         yield Broken(what, example, player.workshop.showing(text, allocator.symbol, words, more).shown)
@@ -108,6 +108,8 @@ def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
 def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterator[tuple[str, str]]:
     if ran.status:
         yield f"a program {ran.ending} whose processes share the limit", last(ran)
+    if not found.get("alone", 1):
+        yield "a process that is alone is refused half of the limit", human(player.limit // 2)
     if found.get("back", 0) < 0:
         yield ("what a killed process had is not given back",
                f"{human(player.limit * 3 // 4)} are refused {SECONDS_BACK:g} s later")  # fmt: skip

@@ -15,6 +15,9 @@ from gdbcuda.contract.registry import Broken
 from gdbcuda.ledger.effects import roles
 
 ODD = (1 << 20) - 1  # bytes
+WRAPPED = (1 << 32) + GRANULE  # bytes: a small size for who has 32 bits for it
+IN_TURN, AT_ONCE = 300, 64  # blocks: more than a counter or a table of a hook library may have in mind
+FEW_CALLS = 12  # that are written out in an example
 
 
 class Given(NamedTuple):
@@ -36,9 +39,14 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
         freed.free(freed.allocate(allocator, GRANULE), release, again=True)
         yield Given(freed.steps)
     if player.limit:
+        yield alone(player, allocator, part(player, 60))
         yield over_the_limit(player, allocator)
+        if player.limit < WRAPPED:
+            yield alone(player, allocator, WRAPPED)
+    if allocator.symbol in player.functions.hooked:
+        yield many(player, allocator)
     if roles.kind_of(allocator) in ("device", "managed"):
-        yield of_odd_size(player, allocator)
+        yield alone(player, allocator, ODD)  # who counts whole MiB counts nothing
     yield from refused_by_driver(player, allocator)
     if is_of_context(allocator):
         yield ended(player, allocator, CallSequence.begin_context, CallSequence.end_context)
@@ -52,10 +60,23 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
         yield from imported(player, allocator)
 
 
-def of_odd_size(player: Player, allocator: api.Function) -> Given:
-    """Who counts whole MiB counts nothing."""
+def alone(player: Player, allocator: api.Function, size: int) -> Given:
+    """One block of that size."""
     sequence = CallSequence(player.functions)
-    sequence.allocate(allocator, ODD)
+    sequence.allocate(allocator, size)
+    sequence.give_back()
+    return Given(sequence.steps)
+
+
+def many(player: Player, allocator: api.Function) -> Given:
+    """One after the other, then as many at once as there is room for."""
+    sequence, release = CallSequence(player.functions), player.functions.releases(allocator)[-1:]
+    held = sequence.allocate(allocator, GRANULE)
+    for _ in range(IN_TURN if release else 0):
+        sequence.free(held, release[0])
+        sequence.take(held)
+    for _ in range(min(AT_ONCE, part(player, 60) // GRANULE) - 1):
+        sequence.allocate(allocator, GRANULE)
     sequence.give_back()
     return Given(sequence.steps)
 
@@ -169,6 +190,14 @@ def of_graph(player: Player, allocator: api.Function) -> Iterator[Broken]:
             yield shown(player, wrong, sequence.steps, USUAL)
 
 
+def of_addresses(player: Player) -> Iterator[Broken]:
+    """A room for what may come is larger than the limit in programs that grow in it."""
+    sequence = CallSequence(player.functions)
+    sequence.reserve(2 * part(player, 100))
+    for wrong in player.wrongs(sequence.steps)[:1]:
+        yield shown(player, wrong, sequence.steps, USUAL)
+
+
 def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:
     """The first one of each sequence; nothing more of one that is not counted at all."""
     past = way_past(player, allocator)
@@ -184,8 +213,13 @@ def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:
 
 
 def shown(player: Player, wrong: Wrong, steps: Iterable[BooksStep], driver: Driver) -> Broken:
-    written = list(steps)
+    written = list(steps)[: max(wrong.step, FEW_CALLS)]
     at = written[max(wrong.step - 1, 0)].symbol if written else "cuInit"
-    calls = "; ".join(step.call for step in written)
     program = player.workshop.showing(player.program(written), at, more=driver.environment).shown
-    return Broken(wrong.what, f"{wrong.example}: {calls}", program)
+    return Broken(wrong.what, f"{wrong.example}: {'; '.join(few([step.call for step in written]))}", program)
+
+
+def few(calls: list[str]) -> list[str]:
+    """The first and the last ones of many."""
+    middle = len(calls) - FEW_CALLS
+    return calls if middle <= 0 else [*calls[: FEW_CALLS // 2], f"{middle} more", *calls[-FEW_CALLS // 2 :]]

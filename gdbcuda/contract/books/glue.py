@@ -76,6 +76,12 @@ static long trim(void)
     return cuMemPoolTrimTo(pool, 0);
 }
 """
+RESERVING = """\
+static long reserve(CUdeviceptr *place, size_t size)
+{
+    return cuMemAddressReserve(place, size, 0, 0, 0);
+}
+"""
 GRAPH_NODES = 3
 GRAPHING = """\
 static long make_graph(CUgraphExec *made, size_t size)
@@ -127,4 +133,5 @@ GLUE = {
     steps.RESET: RESETTING,
     steps.KEEP: KEEPING,
     steps.TRIM: TRIMMING,
+    steps.RESERVE: RESERVING,
 }

@@ -13,7 +13,8 @@ from gdbcuda.text.units import human
 NO_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 OVER = "grants more than the limit"
 RELEASING = (steps.FREE, steps.UNMAP, steps.UNMAP_ALL, steps.END, steps.RESET)
-ASIDE = (steps.HOST, steps.HOST_FREE, steps.KEEP, steps.TRIM)  # what has nothing to do with memory of the device
+ASIDE = (  # what has nothing to do with memory of the device
+    steps.HOST, steps.HOST_FREE, steps.KEEP, steps.TRIM, steps.RESERVE, steps.UNRESERVE)  # fmt: skip
 HANDING_ON = (steps.MAP, steps.GROW, steps.RETAIN, steps.IMPORT, *ASIDE)  # of memory that is held already, or of none
 LOOSE = 2 << 20  # bytes by which two functions may differ for each block: one may round where the other does not
 
@@ -38,12 +39,14 @@ class Books(NamedTuple):
 
 
 class Judge:
-    """Of one run of a sequence. ``cost`` is what each function said that a block has taken."""
+    """Of one run of a sequence. ``cost`` is what each function said that a block has taken; ``granted``: what an
+    allocator has given while nothing was held."""
 
     def __init__(self, written: Sequence[BooksStep], seen: Sequence[Observed], books: Books) -> None:
         self.written, self.seen, self.books = written, seen, books
         self.model = Model()
         self.cost: dict[tuple[int, str], int] = {}
+        self.granted: set[tuple[str, int]] = set()
 
     def wrongs(self) -> Iterator[Wrong]:
         """In the order of the steps."""
@@ -63,6 +66,8 @@ class Judge:
             return
         if step.what == steps.AGAIN:
             return  # of a driver that bears it
+        if step.what == steps.ALLOCATE and not live:
+            self.granted.add((step.symbol, step.size))
         self.model.made(step)
         yield from self.over(step, now)
         yield from self.moved(step, before, now, self.model.live - live)
@@ -78,13 +83,23 @@ class Judge:
                 return
         if step.what == steps.ALLOCATE:
             yield from self.refused(step, now.number, error, live)
+        elif step.what == steps.RESERVE:
+            yield Wrong(now.number, f"{step.symbol} refuses addresses, which take no memory",
+                        f"{error}, {size_of(step)}")  # fmt: skip
 
     def refused(self, step: BooksStep, number: int, error: str, live: int) -> Iterator[Wrong]:
         held = f"{error}, {size_of(step)}: {human(live)} of {human(self.books.limit)} are held"
-        if live + step.size <= self.books.room:
+        if not live and (step.symbol, step.size) in self.granted:
+            yield Wrong(number, f"{step.symbol} refuses what it has granted before, and nothing is held",
+                        f"{error}, {size_of(step)} in the call number {self.calls_until(number)} of it")  # fmt: skip
+        elif live + step.size <= self.books.room:
             yield Wrong(number, f"{step.symbol} refuses what is within the limit", held)
         elif 0 < self.books.limit < live + step.size and error != NO_MEMORY:
             yield Wrong(number, f"{step.symbol} refuses what is beyond the limit, and not as out of memory", held)
+
+    def calls_until(self, number: int) -> int:
+        step = self.written[number - 1]
+        return sum((one.what, one.symbol) == (step.what, step.symbol) for one in self.written[:number])
 
     def over(self, step: BooksStep, now: Observed) -> Iterator[Wrong]:
         limit = self.books.limit

@@ -13,6 +13,7 @@ from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.c_programs.filling import block_type, texts
 from gdbcuda.ledger.effects import roles
 
+RESERVER = "cuMemAddressReserve"
 GRANULE = 2 << 20  # of physical memory, and whole rows of an array
 
 
@@ -48,10 +49,14 @@ class CallSequence:
     def allocate(self, allocator: api.Function, size: int) -> Held:
         held = Held(allocator, self.next(), size)
         held.context = 0 if held.is_physical else self.context
+        return self.take(held, f"{block_type(allocator)} block{held.block} = 0;")
+
+    def take(self, held: Held, declared: str = "") -> Held:
+        """Without a declaration the variable is one that was given back."""
         self.blocks.append(held)
-        call = self.functions.call(allocator, f"block{held.block}", str(size))
-        self.add(steps.ALLOCATE, call.text if call else "", allocator.symbol, held.block, size,
-                 declared=f"{block_type(allocator)} block{held.block} = 0;", context=held.context)  # fmt: skip
+        call = self.functions.call(held.allocator, f"block{held.block}", str(held.size))
+        self.add(steps.ALLOCATE, call.text if call else "", held.allocator.symbol, held.block, held.size,
+                 declared=declared, context=held.context)  # fmt: skip
         return held
 
     def add(self, what: str, call: str, symbol: str, block: int, size: int = 0, of: int = 0,
@@ -102,6 +107,13 @@ class CallSequence:
         for _ in range(launches):
             self.add(steps.LAUNCH, f"launch({name})", allocator.symbol, self.count, size)
         self.add(steps.GRAPH_END, f"end_graph({name})", allocator.symbol, self.count, size)
+
+    def reserve(self, size: int) -> None:
+        """Addresses, of which nothing is mapped; and given back."""
+        name = f"place{self.next()}"
+        self.add(steps.RESERVE, f"reserve(&{name}, {size})", RESERVER, self.count, size,
+                 declared=f"CUdeviceptr {name} = 0;")  # fmt: skip
+        self.add(steps.UNRESERVE, f"cuMemAddressFree({name}, {size})", "cuMemAddressFree", self.count, size)
 
     def keep(self, size: int) -> None:
         self.add(steps.KEEP, f"keep({size})", "cuMemPoolSetAttribute", 0, size)
@@ -186,6 +198,8 @@ def told_calls(functions: MemoryFunctions) -> str:
     lines[steps.UNMAP] = "places[block] ? unmap(places[block], size) : SKIPPED"
     lines[steps.GROW] = "blocks[of] && blocks[other] ? grow(&places[block], blocks[of], blocks[other], size) : SKIPPED"
     lines[steps.UNMAP_ALL] = "places[block] ? unmap_all(places[block], size) : SKIPPED"
+    lines[steps.RESERVE] = "reserve(&places[block], size)"
+    lines[steps.UNRESERVE] = "places[block] ? cuMemAddressFree(places[block], size) : SKIPPED"
     lines[steps.GRAPH] = f"make_graph((CUgraphExec *)&blocks[block], size / {GRAPH_NODES})"
     lines[steps.LAUNCH] = "blocks[block] ? launch((CUgraphExec)blocks[block]) : SKIPPED"
     lines[steps.GRAPH_END] = "blocks[block] ? end_graph((CUgraphExec)blocks[block]) : SKIPPED"

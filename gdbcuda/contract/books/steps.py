@@ -17,6 +17,7 @@ RESET = "reset context"  # the primary one, in which blocks are that no context 
 HOST, HOST_FREE = "get host memory", "free host memory"
 GRAPH, LAUNCH, GRAPH_END = "make a graph", "launch a graph", "end a graph"  # with nodes that allocate
 KEEP, TRIM = "let a pool keep", "trim a pool"
+RESERVE, UNRESERVE = "reserve addresses", "free addresses"
 
 
 class BooksStep(NamedTuple):
@@ -34,7 +35,7 @@ class BooksStep(NamedTuple):
 
 
 def variable(step_what: str, block: int) -> str:
-    is_place = step_what in (MAP, UNMAP, GROW, UNMAP_ALL)
+    is_place = step_what in (MAP, UNMAP, GROW, UNMAP_ALL, RESERVE, UNRESERVE)
     return f"{'context' if step_what in (BEGIN, END) else 'place' if is_place else 'block'}{block}"
 
 
@@ -51,7 +52,7 @@ def statement(number: int, step: BooksStep) -> str:
 
 
 def needs(step: BooksStep) -> str:
-    if step.what in (FREE, AGAIN, UNMAP, UNMAP_ALL, END, HOST_FREE, LAUNCH, GRAPH_END):
+    if step.what in (FREE, AGAIN, UNMAP, UNMAP_ALL, UNRESERVE, END, HOST_FREE, LAUNCH, GRAPH_END):
         return variable(step.what, step.block)
     if step.what == RETAIN:
         return variable(MAP, step.of)

@@ -11,6 +11,7 @@ from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.books import at_once, devices, fixed_sequences, random_sequences, sharing
 from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
+from gdbcuda.contract.books.sequences import RESERVER
 from gdbcuda.contract.books.sharing_calls import WAYS, SharingWay
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.text.sentences import counted
@@ -37,6 +38,7 @@ def books(bench: Bench) -> Iterator[Case]:
         yield Case("books", one.symbol, partial(aside, player, one, fixed_sequences.of_host))
     for one in functions.of_graphs:
         yield Case("books", one.symbol, partial(aside, player, one, fixed_sequences.of_graph))
+    yield Case("books", RESERVER, partial(of_addresses, player))
     yield Case("books", "random", partial(at_random, player), is_long=True)
     usual = next((one for one in functions.allocators if one.symbol in functions.hooked), functions.allocators[0])
     yield Case("books", "processes", partial(by_processes, player, usual))
@@ -66,6 +68,10 @@ def aside(
 ) -> Iterable[Broken]:
     """What hands out no block of the device's."""
     return run(player, allocator)
+
+
+def of_addresses(player: Player, bench: Bench) -> Iterable[Broken]:
+    return fixed_sequences.of_addresses(player)
 
 
 def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench) -> Iterable[Broken]:
