@@ -96,6 +96,7 @@ def gcc_lines(shown: ShowingProgram, program: Path, standin: str) -> Iterator[tu
     if shown.has_library:
         yield gcc(program, library, standin, ("-shared", "-fPIC", "-DLIBRARY")), library
     path = f"-Wl,-rpath,{program.parent.resolve()}" if program.is_absolute() else "-Wl,-rpath,$ORIGIN"
+    path += ",--enable-new-dtags"  # RUNPATH, which counts for what the program itself opens
     flags = shown.flags
     if shown.has_library:
         flags = (*NEEDED, str(Path(library)) if program.is_absolute() else f"./{library}")

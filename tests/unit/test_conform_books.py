@@ -56,14 +56,14 @@ def test_what_cannot_be_tried_is_said(files: ConformFiles, shim: Path) -> None:
 
 
 def test_a_random_sequence_is_made_small(files: ConformFiles, tmp_path: Path) -> None:
-    """It takes three blocks at a time, and six calls."""
+    """It takes two blocks of different sizes, and four calls."""
     given = ["--env", f"QUOTA={LIMIT}", "--env", f"QUOTA_REGION={tmp_path / 'region'}", "--limit", str(LIMIT)]
-    hook = files.shim / "sample/wrong/books/small_table.so"
+    hook = files.shim / "sample/wrong/books/oldest_first.so"
     found = files.data(hook, "--only", "books/random", "--only", ALLOC, *given)["broken"]
     assert {one["case"] for one in found} == {"books/random"}
     for one in found:
         calls = one["example"].rpartition(": ")[2].split("; ")
-        assert sum(call.startswith("cuMemAlloc_v2") for call in calls) == 3 and len(calls) == 6
+        assert sum(call.startswith("cuMemAlloc_v2") for call in calls) == 2 and len(calls) == 4
 
 
 def test_without_hypothesis_it_is_said(files: ConformFiles, tmp_path: Path, shim: Path) -> None:

@@ -41,11 +41,11 @@ int main(int count, char **words)
         compare(words + 2);
         return 0;
     }
-    if (fork() == 0) {
+    pid_t child = fork();
+    if (child == 0) {
         execl("/proc/self/exe", words[0], "again", library_of(asked[0]), library_of(asked[1]), library_of(asked[2]),
               (char *)NULL);
         _exit(3);
     }
-    wait(&status);
-    return status != 0;
+    return waitpid(child, &status, 0) < 0 || status != 0;
 }

@@ -7,11 +7,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 /* DECLARATIONS */
 
@@ -38,6 +40,18 @@ static long entries(const char *folder)
         count++;
     if (opened)
         closedir(opened);
+    return count;
+}
+
+/* What the program executes has them too, and keeps files open that nobody knows of. */
+static long descriptors_for_exec(void)
+{
+    enum { MOST = 1024 };
+    long count = 0;
+    for (int i = 0; i < MOST; i++) {
+        int flags = fcntl(i, F_GETFD);
+        count += flags >= 0 && !(flags & FD_CLOEXEC);
+    }
     return count;
 }
 
@@ -124,6 +138,7 @@ static void of_thread(void)
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
     say("cancel-state", state);
     say("rand", rand());
+    say("drand48", (long)(1e6 * drand48()));
 }
 
 static void limits(void)
@@ -160,6 +175,9 @@ static void look(void)
     say("dumpable", prctl(PR_GET_DUMPABLE));
     say("priority", getpriority(PRIO_PROCESS, 0));
     say("alarm", (long)alarm(0));
+    say("descriptors-for-exec", descriptors_for_exec());
+    say("output-buffer", (long)__fbufsize(stdout));
+    say("child-to-wait-for", waitpid(-1, NULL, WNOHANG) >= 0);
     say("variables-changed", variables_changed());
     of_thread();
     limits();
@@ -172,6 +190,7 @@ int main(void)
 
     sigaltstack(&own, NULL);
     srand(7);
+    srand48(7);
     start();
     work();
     look();

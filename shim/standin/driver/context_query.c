@@ -57,15 +57,17 @@ DRIVER_INIT(cuCtxGetApiVersion)(CUcontext ctx, unsigned int *version)
     return CUDA_SUCCESS;
 }
 
-/* Work is done before a call returns, so there is never anything to wait for. */
+/* Work is done before a call returns, so there is never anything to wait for. What is captured is not done: nobody can
+ * wait for that. */
 DRIVER(cuCtxSynchronize)(void)
 {
-    return CUDA_SUCCESS;
+    return not_while_capturing();
 }
 
 DRIVER_INIT(cuCtxSynchronize_v2)(CUcontext ctx)
 {
-    return chosen(&ctx);
+    TRY(chosen(&ctx));
+    return not_while_capturing();
 }
 
 DRIVER(cuCtxSetLimit)(CUlimit limit, size_t value)
