@@ -7,7 +7,8 @@ begins with its version, and what is a pointer inside a struct leads to memory t
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -68,11 +69,13 @@ class Arguments(NamedTuple):
 class ArgumentMaker:
     """``arena`` is its address in the program. ``zeroed``: each second number of a struct is 0, for
     which the driver takes what is usual: the even ones (0) or the odd ones (1). ``further``: so many bytes into
-    the arena the call's own memory begins."""
+    the arena the call's own memory begins; ``constants`` of the API."""
 
     def __init__(
-        self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None, further: int = 0
-    ) -> None:
+        self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None, further: int = 0,
+        constants: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.constants = constants or {}
         self.function, self.dice, self.arena, self.zeroed = function, dice, arena, zeroed
         self.counts = {parameter.length for parameter in function.parameters if parameter.length}
         self.further, self.used = further, FIRST + further
@@ -198,8 +201,16 @@ class ArgumentMaker:
             if field.bit_width is None and field not in zeros:
                 made[field.offset : field.offset + field.type.size] = self.value(field.type, field.name)
         if kind.fields and kind.fields[0].name == "version" and kind.fields[0].type.size == 4:
-            made[:4] = (kind.size | 1 << VERSION_SHIFT).to_bytes(4, "little")
+            made[:4] = self.version(kind).to_bytes(4, "little")
         return bytes(made)
+
+
+    def version(self, kind: api.Type) -> int:
+        """Of a struct of NVML's, whose size is in it: who looks at it refuses another one."""
+        name = re.compile(re.escape(re.sub(r"(_v\d+)?_t$", "", kind.spelling.split()[-1])) + r"_v\d+")
+        known = [value for one, value in self.constants.items() if name.fullmatch(one)]
+        of_size = [value for value in known if value & ((1 << VERSION_SHIFT) - 1) == kind.size]
+        return max(of_size, default=kind.size | 1 << VERSION_SHIFT)
 
 
 def is_number(field: api.Field) -> bool:

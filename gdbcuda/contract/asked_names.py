@@ -64,5 +64,6 @@ def ways(symbol: str, api: str) -> list[HookTarget]:
     library = LIBRARY_OF[api]
     return [*by_name(symbol, api),
             HookTarget(symbol, "dlsym(RTLD_DEFAULT)", f"dlsym default {symbol}"),
+            HookTarget(symbol, "dlsym(RTLD_NEXT)", f"dlsym next {symbol}"),
             HookTarget(symbol, "dlvsym", f"dlvsym {library} {symbol} {library}"),
             HookTarget(symbol, "dlvsym(RTLD_DEFAULT)", f"dlvsym default {symbol} {library}")]  # fmt: skip

@@ -7,7 +7,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,7 @@ from gdbcuda.contract.named_files import NamedFiles
 from gdbcuda.contract.patience import USUAL, Patience
 from gdbcuda.contract.program import LoadedPlace, Program, Start
 from gdbcuda.contract.showing_program import HookSurroundings, Shown
-from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, hooked, places
+from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, code, hooked, patched, places
 
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 
@@ -72,7 +72,14 @@ class Bench:
     def targets(self) -> list[HookTarget]:
         """All functions of the hook library that a program comes to."""
         wanted = [one for function in self.table.functions.values() for one in by_name(function.symbol, function.api)]
-        return hooked(self.found(wanted), self.hook)
+        found = self.found(wanted)
+        return hooked(found, self.hook, self.patched(found))
+
+    def patched(self, found: Mapping[HookTarget, LoadedPlace]) -> set[HookTarget]:
+        """Functions of the driver's whose code is another one with the hook library."""
+        bare = self.program(self.bare)
+        own = {target: place for target, place in found.items() if place.path != self.hook}
+        return patched(code(bare, places(bare, own)), code(self.program(self.usual), own)) if own else set()
 
     @cached_property
     def first_targets(self) -> dict[str, HookTarget]:

@@ -47,7 +47,8 @@ def by_resolver(
 
 
 def handle(library: str) -> str:
-    return "RTLD_DEFAULT" if library == "default" else f"dlopen({quoted(library)}, RTLD_LAZY)"
+    pseudo = {"default": "RTLD_DEFAULT", "next": "RTLD_NEXT"}
+    return pseudo.get(library, f"dlopen({quoted(library)}, RTLD_LAZY)")
 
 
 def quoted(text: str) -> str:

@@ -33,11 +33,14 @@ def crash(text: str) -> str:
         return f"it ends with the status {int(number, 16)}"
     if kind == "signal" or len(rest) < 5:
         return f"it ends with {signal_name(int(number, 16))}"
-    full, at, offset, symbol, path = rest
+    why, at, offset, symbol, path = rest
     name = os.path.basename(path)
     where = f"in {symbol} of {name}" if symbol != "-" else f"at {name}+{int(offset, 16):#x}"
     if path == "-":
         where = f"by a jump to {int(at, 16):#x}"
-    if full == "stack":
+    if why == "stack":
         return f"it calls itself until the stack is full, {where}"
+    if why == "unaligned":
+        where = where if symbol != "-" else f"in {name}"
+        return f"it ends with {signal_name(int(number, 16))} {where}, which was called with a stack that is not aligned"
     return f"it ends with {signal_name(int(number, 16))} {where}"

@@ -8,12 +8,12 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
-from gdbcuda.contract import c_program, contexts
+from gdbcuda.contract import c_program, callbacks, contexts
 from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, statuses
 from gdbcuda.contract.arguments import TEXT_AT, WORD, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
-from gdbcuda.contract.program import ANSWER, Called, Program
+from gdbcuda.contract.program import ANSWER, Called, Program, call_command
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import counted, some
@@ -37,7 +37,7 @@ class OneCall:
     ) -> None:  # fmt: skip
         self.bench, self.program, self.address, self.way = bench, program, address, way
         self.function = bench.table.functions[symbol]
-        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed, further)
+        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed, further, bench.table.constants)
         self.given: Arguments = self.maker.make()
         self.result, self.is_written, self.errno, self.is_aside = b"", True, ERRNO_AFTER, False
         self.failing = ""  # the answer before, with which a second thread's call is shown
@@ -64,6 +64,15 @@ class OneCall:
         )  # fmt: skip
         self.reached = driver_calls(self.program.seen())
         return self
+
+    def again(self, count: int) -> list[Broken]:
+        """So often the same, which the driver refuses: who passes one on that is not made has another result."""
+        result = self.prescribed(max(statuses(self.function).values(), default=0))
+        answer = self.program.set(ANSWER, f"{self.function.symbol} result={result.hex()}")
+        call = call_command(self.function.symbol, self.address, self.given.values)
+        told = self.program.tell(answer, call, f"again {count:x} {result.hex()}")[-1]
+        made, lost = (int(word, 16) for word in told.split())
+        return [self.found("in some of many calls the result is changed", f"in {lost} of {made}")] if lost else []
 
     def shown(self, answer: str, is_aside: bool) -> ShownCall:
         answers = [self.failing, answer] if is_aside and self.failing else [answer]
@@ -132,8 +141,11 @@ class OneCall:
         return f"the driver gets {some(others)}, " if others else ""
 
     def arguments_of(self, call: DriverCall) -> Iterator[Broken]:
+        of_callbacks = callbacks.replaced(self, call)
         for index, (parameter, (value, pointed)) in enumerate(zip(self.function.parameters, call.arguments)):
             sent, pointee = self.given.values[index], self.given.pointees[index]
+            if index in of_callbacks:
+                continue
             if pointee is None or not pointee.is_known:
                 if meaningful(parameter.type, value) != meaningful(parameter.type, sent):
                     example = difference(sent, value, parameter.type)

@@ -24,6 +24,9 @@ RESOLVERS: Mapping[str, tuple[str, ...]] = {
     "cudaGetDriverEntryPoint": (NAME, PLACE, FLAGS, HOW),
     "cudaGetDriverEntryPointByVersion": (NAME, PLACE, VERSION, FLAGS, HOW),
 }
+UNKNOWN = ("cuNoSuchFunction", "cuMemAlloc_v2", "cuMemAlloc_v99", "cuMemAll", "cuGetProcAddress_v2", "cudaMalloc",
+           "malloc", "c", "cuNoSuchFunctionWithANameThatIsLongerThanAnyOther" * 4)  # fmt: skip
+MOST_SUFFIXED = 20
 ALL_FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
 PLACE_AT, HOW_AT = FIRST, FIRST + 64
 WORD, INT = 8, 4
@@ -57,13 +60,17 @@ class ProcAnswer(NamedTuple):
     how: int
 
 
-def requests(bench: Bench, base: str, ways: Mapping[tuple[str, str], int]) -> Iterator[ProcRequest]:
-    """For each version the one at which a symbol begins, the one before it, the driver's own and a later one."""
+def versions(bench: Bench, base: str) -> list[int]:
+    """Those at which a symbol begins, the one before each, the driver's own and a later one."""
     begins = {one.version for one in bench.table.proc_versions(base)}
     own = driver_version(bench.table.cuda)
-    versions = sorted({version for one in begins for version in (one - 10, one) if version > 0} | {own, own + 10})
+    return sorted({version for one in begins for version in (one - 10, one) if version > 0} | {own, own + 10})
+
+
+def requests(bench: Bench, base: str, ways: Mapping[tuple[str, str], int]) -> Iterator[ProcRequest]:
+    known = versions(bench, base)
     for resolver, way in ways:
-        for version in versions if VERSION in RESOLVERS[resolver] else versions[:1]:
+        for version in known if VERSION in RESOLVERS[resolver] else known[:1]:
             for flags in ALL_FLAGS:
                 yield ProcRequest(resolver, way, base, version, flags)
 
@@ -74,6 +81,13 @@ def driver_version(cuda: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
+def unknown(bench: Bench) -> Iterator[Broken]:
+    """A newer program asks for what no driver here has; a mistaken one with a suffix, or for another library's."""
+    suffixed = [one.symbol for one in bench.targets if one.symbol != bench.table.functions[one.symbol].base]
+    for name in (*UNKNOWN, *suffixed[:MOST_SUFFIXED]):
+        yield from by_each_version(name, bench)
+
+
 def by_each_version(base: str, bench: Bench) -> Iterator[Broken]:
     """The driver's own answers come from a program without the hook library, which nothing can go wrong in."""
     bare = bench.program(bench.bare)
@@ -81,6 +95,7 @@ def by_each_version(base: str, bench: Bench) -> Iterator[Broken]:
     with bench.copy() as program:
         ways = {key: place for key, place in resolvers(bench, program).items() if key[0] in own}
         wanted = list(requests(bench, base, ways))
+        bench.last = next((shown(bench, one) for one in wanted), None)
         expected = asked(bare, wanted, [own[one.resolver] for one in wanted])
         places = [ways[one.resolver, one.way] for one in wanted]
         found = asked(program, wanted, places)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from gdbcuda.contract.program import LoadedPlace, Program
 
 LIBRARY_OF = {"driver": "libcuda.so.1", "nvml": "libnvidia-ml.so.1", "runtime": "libcudart.so.13"}
+ENTRY = 16  # bytes of a function that a hook library may have put a jump into
 LINKED, DLSYM = "linked", "dlsym"
 
 
@@ -30,10 +31,22 @@ def places(program: Program, targets: Iterable[HookTarget]) -> dict[HookTarget, 
     return dict(zip(wanted, program.find(*(one.command for one in wanted))))
 
 
-def hooked(found: Mapping[HookTarget, LoadedPlace], hook: str) -> list[HookTarget]:
-    """Those that lead into the hook library; of several to one place the first."""
+def code(program: Program, found: Mapping[HookTarget, LoadedPlace]) -> dict[HookTarget, str]:
+    """The first bytes at each place."""
+    there = {target: place.address for target, place in found.items() if place.address and place.path}
+    told = program.tell(*(f"code {address:x} {ENTRY:x}" for address in there.values()))
+    return dict(zip(there, told))
+
+
+def patched(ours: Mapping[HookTarget, str], theirs: Mapping[HookTarget, str]) -> set[HookTarget]:
+    """Where the code is another one than ``ours``, of a program without the hook library."""
+    return {target for target, there in theirs.items() if ours.get(target, there) != there}
+
+
+def hooked(found: Mapping[HookTarget, LoadedPlace], hook: str, changed: Container[HookTarget]) -> list[HookTarget]:
+    """Those that lead into the hook library, or to code that it has ``changed``; of several to one place the first."""
     first: dict[tuple[str, int], HookTarget] = {}
     for target, place in found.items():
-        if place.address and place.path == hook:
+        if place.address and (place.path == hook or target in changed):
             first.setdefault((target.symbol, place.address), target)
     return list(first.values())

@@ -36,6 +36,9 @@ enum { ARENA_SIZE = 1 << 18 };
 
 /* calls.c */
 void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO MACHINE CHANGES */
+/* COUNT HEX: the call that was made last; MADE DIFFERENT. So many were made in time, and so many gave another result than
+   that one. What reaches the stand-in is not written down. */
+void command_again(void);
 /* RESOLVER ADDRESS NAME HEX...: STATUS HOW and the place of what is handed out. Behind NAME the offsets of three places in
    the arena, to which arguments point: the name, what is handed out, how it was found. */
 void command_handed_out(void);
@@ -51,6 +54,7 @@ void command_dlerror(void); /* default|next|LIBRARY SYMBOL */
 void command_dlsym(void);  /* default|next|LIBRARY SYMBOL */
 void command_dlvsym(void); /* default|next|LIBRARY SYMBOL VERSION */
 void command_where(void);  /* ADDRESS */
+void command_code(void);   /* ADDRESS SIZE: the bytes */
 void command_open(void);   /* LIBRARY FLAGS */
 
 /* ends.c: a copy of the process goes on with the commands, until its end is told; it says where it crashes, as does a

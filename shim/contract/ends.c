@@ -1,6 +1,7 @@
 #include "contract/contract.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,14 +62,51 @@ static unsigned long stack_pointer(const ucontext_t *context)
 #endif
 }
 
+/* Who calls abort: the frames above it are the C library's. */
+static unsigned long who_aborts(unsigned long at)
+{
+    enum { FRAMES = 64 };
+    void *frames[FRAMES];
+    Dl_info here, place;
+    signal(SIGSEGV, SIG_DFL);
+    if (!dladdr((void *)at, &here))
+        return at;
+    bool is_there = false; /* the first frames are of this handler */
+    for (int i = 0, count = backtrace(frames, FRAMES); i < count; i++) {
+        bool is_of_libc = dladdr(frames[i], &place) && place.dli_fbase == here.dli_fbase;
+        if (is_there && !is_of_libc)
+            return (unsigned long)frames[i] - 1;
+        is_there |= is_of_libc;
+    }
+    return at;
+}
+
+/* An instruction that wants 16 bytes aligned and has found a place that is not, most often on the stack. */
+static bool is_unaligned(int number, const siginfo_t *info, const unsigned char *at)
+{
+#if defined __x86_64__
+    if (number != SIGSEGV || info->si_code != SI_KERNEL)
+        return false;
+    at += *at == 0x66;
+    at += (*at & 0xf0) == 0x40;
+    return at[0] == 0x0f && (at[1] == 0x28 || at[1] == 0x29 || at[1] == 0x6f || at[1] == 0x7f);
+#else
+    (void)number, (void)info, (void)at;
+    return false;
+#endif
+}
+
 static void tell(int number, siginfo_t *info, void *context)
 {
     enum { NEAR = 1 << 16 };
     Dl_info place = {0};
     unsigned long at = instruction(context), distance = (unsigned long)info->si_addr - stack_pointer(context) + NEAR;
-    dladdr((void *)at, &place);
+    if (number == SIGABRT)
+        at = who_aborts(at);
+    bool is_code = dladdr((void *)at, &place);
     bool is_full = number == SIGSEGV && info->si_code > 0 && distance < 2 * NEAR;
-    answer("crash %x %s %lx %lx %s %s\n", (unsigned)number, is_full ? "stack" : "-", (unsigned long)info->si_addr,
+    const char *why = is_full ? "stack" : is_code && is_unaligned(number, info, (void *)at) ? "unaligned" : "-";
+    answer("crash %x %s %lx %lx %s %s\n", (unsigned)number, why, (unsigned long)info->si_addr,
            at - (unsigned long)place.dli_fbase, place.dli_sname ? place.dli_sname : "-",
            place.dli_fname ? place.dli_fname : "-");
     signal(number, SIG_DFL);

@@ -4,10 +4,23 @@
 #include <string.h>
 
 /* linked.c, generated, in the order of contract_functions; not in the program that loads the driver by itself. */
-extern const struct linked {
-    const char *name;
-    void *address;
-} linked[] __attribute__((weak));
+#if defined __x86_64__
+extern const int linked_slots[] __attribute__((weak));
+
+static void *bound_to(long index)
+{
+    const int *there = linked_slots;
+    return there ? *(void *volatile *)((const char *)&there[index] + there[index]) : NULL;
+}
+#else
+extern void *const linked_addresses[] __attribute__((weak));
+
+static void *bound_to(long index)
+{
+    void *const *there = linked_addresses;
+    return there ? there[index] : NULL;
+}
+#endif
 
 void tell_place(void *address)
 {
@@ -29,8 +42,7 @@ void command_where(void)
 void command_linked(void)
 {
     const struct contract_function *function = find_function(next_word());
-    const struct linked *there = linked;
-    tell_place(function && there ? there[function - contract_functions].address : NULL);
+    tell_place(function ? bound_to(function - contract_functions) : NULL);
 }
 
 static void *handle_of(const char *word)
@@ -64,6 +76,15 @@ void command_dlerror(void)
     dlsym(handle, symbol);
     said = dlerror();
     answer("%s\n", said ? said : "nothing");
+}
+
+/* ADDRESS SIZE: what is there. */
+void command_code(void)
+{
+    const unsigned char *address = (const unsigned char *)next_number();
+    for (unsigned long size = next_number(); address && size; size--)
+        answer("%02x", *address++);
+    answer(" \n");
 }
 
 void command_open(void)

@@ -49,6 +49,53 @@ RIGHT = [
                 NEXT(cuCtxPopCurrent_v2)(&context);
             return result;
         }"""),
+    Right("function_wrapped", ["transparent", "status", "faults", "life/captured"], """
+        struct wrapped { CUhostFn function; void *data; };
+        static void call(void *kept) { struct wrapped *one = kept; one->function(one->data); }
+        CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+        {
+            struct wrapped *one = fn ? malloc(sizeof *one) : NULL;
+            if (!one)
+                return NEXT(cuLaunchHostFunc)(hStream, fn, userData);
+            *one = (struct wrapped){fn, userData};
+            return NEXT(cuLaunchHostFunc)(hStream, call, one);
+        }"""),
+    Right("slots_patched", ["transparent", "status", "faults", "life/preload"], """
+        #include <link.h>
+        #include <sys/mman.h>
+        static CUresult own(CUdeviceptr *dptr, size_t bytesize) { return NEXT(cuMemAlloc_v2)(dptr, bytesize); }
+        static void patch(const struct link_map *map, const ElfW(Rela) *one, size_t size, const char *names,
+                          const ElfW(Sym) *symbols)
+        {
+            for (const ElfW(Rela) *end = one + size / sizeof *one; one < end; one++) {
+                unsigned type = ELF64_R_TYPE(one->r_info);
+                const char *name = names + symbols[ELF64_R_SYM(one->r_info)].st_name;
+                void **slot = (void **)(map->l_addr + one->r_offset);
+                if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || strcmp(name, "cuMemAlloc_v2"))
+                    continue;
+                mprotect((void *)((unsigned long)slot & -4096ul), 4096, PROT_READ | PROT_WRITE);
+                *slot = own;
+            }
+        }
+        __attribute__((constructor)) static void begin(void)
+        {
+            const struct link_map *program = dlopen(NULL, RTLD_LAZY);
+            unsigned long known[DT_NUM] = {0};
+            for (const ElfW(Dyn) *one = program->l_ld; one->d_tag != DT_NULL; one++)
+                if (one->d_tag < DT_NUM)
+                    known[one->d_tag] = one->d_un.d_val;
+            const char *names = (const char *)known[DT_STRTAB];
+            const ElfW(Sym) *symbols = (const ElfW(Sym) *)known[DT_SYMTAB];
+            patch(program, (void *)known[DT_JMPREL], known[DT_PLTRELSZ], names, symbols);
+            patch(program, (void *)known[DT_RELA], known[DT_RELASZ], names, symbols);
+        }"""),
+    Right("version_of_the_struct_looked_at", ["transparent/nvmlDeviceGetMemoryInfo_v2"], """
+        nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+        {
+            if (memory && memory->version != nvmlMemory_v2)
+                return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+            return NEXT(nvmlDeviceGetMemoryInfo_v2)(device, memory);
+        }"""),
     Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
         CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip
@@ -58,6 +105,13 @@ RIGHT = [
 def test_nothing_is_said_of_it(shim: Path, tmp_path: Path, right: Right) -> None:
     hook = ConformFiles(tmp_path, shim).hook(right.name, right.text)
     assert found_in(hook, right.cases, [], 0) == []
+
+
+def test_a_library_for_audit_is_refused(shim: Path, tmp_path: Path) -> None:
+    """The loader asks nothing of it where it is preloaded: it is not wrong."""
+    hook = ConformFiles(tmp_path, shim).hook("audit", "unsigned la_version(unsigned version) { return version; }")
+    done = ConformFiles(tmp_path, shim).run(hook)
+    assert done.returncode == 2 and "is for LD_AUDIT (it has la_version)" in done.stderr
 
 
 def test_a_limit_refuses_nothing_of_what_the_cases_ask_for(shim: Path) -> None:

@@ -56,7 +56,7 @@ ASKED = """
 
 #include <dlfcn.h>
 
-static void *asked(const char *name)
+static void *function_by_name(const char *name)
 {
     void *library = dlopen(name[0] == 'n' ? "libnvidia-ml.so.1" : "libcuda.so.1", RTLD_LAZY);
     return dlsym(library, name);
@@ -67,4 +67,4 @@ static void *asked(const char *name)
 def by_dlsym(table: Table, text: str) -> str:
     """Puts what dlsym answers in the place of each function's name."""
     used = dict.fromkeys(word for word in WORD.findall(text) if word in table.functions)
-    return ASKED + "".join(f'#define {name} (*(__typeof__(&{name}))asked("{name}"))\n' for name in used)
+    return ASKED + "".join(f'#define {name} (*(__typeof__(&{name}))function_by_name("{name}"))\n' for name in used)

@@ -15,8 +15,10 @@ from gdbcuda.contract.targets import LIBRARY_OF, HookTarget
 
 # What is no API function, by who has it; a hook library that overrides dlsym sees these as well.
 OTHERS = (("libc.so.6", "malloc"), ("libc.so.6", "dlsym"), ("libm.so.6", "cos"), ("default", "malloc"),
-          ("default", "pthread_create"), ("default", "no_such_function"), ("libcuda.so.1", "no_such_function"),
+          ("default", "pthread_create"), ("next", "malloc"), ("next", "no_such_function"),
+          ("default", "no_such_function"), ("libcuda.so.1", "no_such_function"),
           ("libcuda.so.1", "cuNoSuchFunction"))  # fmt: skip
+PSEUDO = {"default": "RTLD_DEFAULT", "next": "RTLD_NEXT"}
 NOTHING = "nothing"  # what dlerror says where all is well, in the words of shim/contract/finding.c
 ELSEWHERE = ("libm.so.6", "libc.so.6")  # libraries that have no API function
 
@@ -28,6 +30,7 @@ def resolving(bench: Bench) -> Iterator[Case]:
         yield Case("resolving", symbol, partial(by_each_way, names, symbol))
     for base in sorted({one.base for one in bench.table.functions.values() if bench.table.proc_versions(one.base)}):
         yield Case("resolving", f"{base} by cuGetProcAddress", partial(proc_address.by_each_version, base))
+    yield Case("resolving", "unknown names by cuGetProcAddress", proc_address.unknown)
     yield Case("resolving", "names of others", names_of_others)
     yield Case("resolving", "API names in other libraries", in_other_libraries)
 
@@ -70,7 +73,7 @@ def shown(command: str) -> Shown:
 def names_of_others(bench: Bench) -> Iterator[Broken]:
     yield from of_dlerror(bench)
     for library, name, found in as_without(bench, [f"dlsym {library} {name}" for library, name in OTHERS]):
-        asked = f"dlsym({'RTLD_DEFAULT' if library == 'default' else library}, {name})"
+        asked = f"dlsym({PSEUDO.get(library, library)}, {name})"
         yield found._replace(what=f"{asked} is another than without the hook library")
 
 

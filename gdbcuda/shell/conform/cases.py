@@ -26,6 +26,7 @@ from gdbcuda.text import output, waiting
 from gdbcuda.text.sentences import meant
 
 PROGRAM = "contract/linked"
+AUDITING = "la_version"  # the loader asks for it first
 MISSING = re.compile(r"error while loading shared libraries: ([^:]+): cannot open shared object file")
 
 
@@ -116,8 +117,11 @@ def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
 
 def checked(hook: str) -> str:
     """Its absolute path, which the loader takes."""
-    if elf.open(hook).kind != "shared":
+    library = elf.open(hook)
+    if library.kind != "shared":
         raise UserError(f"{hook} is no shared library")
+    if AUDITING in library.exported:
+        raise UserError(f"{hook} is for LD_AUDIT (it has {AUDITING}): conform preloads it, and it does nothing then")
     path = os.path.realpath(hook)
     if re.search(r"[ :]", path):
         raise UserError(f"the loader preloads no library whose path has a space or a colon: {path}")

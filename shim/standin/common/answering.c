@@ -11,7 +11,7 @@
 
 /* Tools that test a hook library prescribe what a function answers, and are told what reached it:
  *
- *     GDBCUDA_STANDIN_SEEN=FILE    a line for each call is added to it: the function's name
+ *     GDBCUDA_STANDIN_SEEN=FILE    a line for each call is added to it: the function's name; "" for no file
  *     GDBCUDA_STANDIN_ANSWER       lines "NAME WORD...", read again at each call:
  *         read=ARGUMENT:SIZE       so many bytes that the argument points to are in the line of the call
  *         result=HEX errno=NUMBER  what is returned, and what errno is then; without a result the body runs
@@ -168,10 +168,11 @@ static void put(struct line *line)
 {
     add(line, "\n", 1);
     const char *path = getenv(SEEN);
-    int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    int file = path && *path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (file >= 0 && write(file, line->text, line->used) < 0)
         answering = false;
-    close(file);
+    if (file >= 0)
+        close(file);
     free(line->text);
 }
 

@@ -1,7 +1,8 @@
 /* WRONG: its dlsym answers with the driver's function of an older name.
    Shows: a program gets a function whose sizes have 32 bits.
    conform: resolving/cuMemFree_v2: dlsym gives another function than the driver's
-   conform: resolving/cuMemFree_v2: dlsym(RTLD_DEFAULT) gives another function than the driver's */
+   conform: resolving/cuMemFree_v2: dlsym(RTLD_DEFAULT) gives another function than the driver's
+   conform: resolving/cuMemFree_v2: dlsym(RTLD_NEXT) gives another function than the driver's */
 #include <dlfcn.h>
 #include <string.h>
 

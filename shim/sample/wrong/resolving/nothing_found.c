@@ -1,7 +1,8 @@
 /* WRONG: its dlsym says of a function that it has not wrapped that it is not there.
    Shows: programs take an older way, or say that the driver is too old.
    conform: resolving/cuMemAllocAsync: dlsym finds nothing, and the driver has it
-   conform: resolving/cuMemAllocAsync: dlsym(RTLD_DEFAULT) finds nothing, and the driver has it */
+   conform: resolving/cuMemAllocAsync: dlsym(RTLD_DEFAULT) finds nothing, and the driver has it
+   conform: resolving/cuMemAllocAsync: dlsym(RTLD_NEXT) finds nothing, and the driver has it */
 #include <dlfcn.h>
 #include <string.h>
 
