@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -40,7 +41,8 @@ READY = {  # what a case's program has called before, by API
 
 class ShownCall(NamedTuple):
     """``answers``: what the stand-in is told to answer to the call, and to the one that another thread makes then if
-    there are two; ``arena``: where `Arguments` have their memory."""
+    there are two; ``arena``: where `Arguments` have their memory; ``has_machine``: the program says what the call has
+    done to its registers."""
 
     function: api.Function
     way: str
@@ -48,10 +50,12 @@ class ShownCall(NamedTuple):
     answers: list[str]
     errno: int
     arena: int
+    has_machine: bool = False
+    times: int = 1  # that the first call is made
 
 
 def program(call: ShownCall, title: str, around: HookSurroundings) -> str:
-    text = "\n".join([BEGIN, *declared(call), *main(call)]) + "\n"
+    text = "\n".join([BEGIN, *machine(call, around), *declared(call), *main(call)]) + "\n"
     return over_standin(text, call.function.symbol, title, around)
 
 
@@ -63,6 +67,15 @@ def over_standin(text: str, symbol: str, title: str, around: HookSurroundings) -
     runtime = [] if around.is_real else [f"-l:{LIBRARY_OF['runtime']}"]
     flags, environment = (*NEEDED, "-w", *runtime), (*around.settings, *seen)
     return ShowingProgram(text, symbol, (), environment, (around.hook,), flags).shown(title, around)
+
+
+def machine(call: ShownCall, around: HookSurroundings) -> Iterator[str]:
+    """What the program of the cases has between the caller and the function."""
+    if call.has_machine:
+        source = (Path(around.standin).parents[1] / "contract" / "machine.c").read_text()
+        yield "#define answer printf"
+        yield "".join(line for line in source.splitlines(keepends=True) if not line.startswith("#include"))
+        yield "#undef answer\n"
 
 
 def declared(call: ShownCall) -> Iterator[str]:
@@ -93,7 +106,9 @@ def main(call: ShownCall) -> Iterator[str]:
         yield f'    {function.symbol} = dlsym(dlopen("{LIBRARY_OF[function.api]}", RTLD_LAZY), "{function.symbol}");'
     yield from (f"    {line}" for line in ready(call))
     yield from (f"    {line}" for line in pointers(call))
-    yield f'    called({quoted(call.answers[0])});'
+    if call.times > 1:
+        yield f"    for (int i = 0; i < {call.times}; i++)"
+    yield f'    {"    " * (call.times > 1)}called({quoted(call.answers[0])});'
     for answer in call.answers[1:]:
         yield from ("    pthread_t thread;", f"    pthread_create(&thread, NULL, called, {quoted(answer)});",
                     "    pthread_join(thread, NULL);")  # fmt: skip
@@ -109,7 +124,11 @@ def of_call(call: ShownCall) -> Iterator[str]:
     yield '    setenv("GDBCUDA_STANDIN_ANSWER", answer, 1);'
     yield f"    errno = {call.errno};"
     values = ", ".join(argument(call, index) for index in range(len(names)))
-    yield f"    long result = (long){function.symbol}({values});"
+    name = function.symbol
+    called = f"((__typeof__(&*{name}))machine_checked({name}))" if call.has_machine else name
+    yield f"    long result = (long){called}({values});"
+    if call.has_machine:
+        yield from ('    printf("not as before: ");', "    machine_tell_changes();", '    puts("");')
     yield '    printf("result %ld, errno %d\\n", result, errno);'
     for name, parameter, pointee in zip(names, function.parameters, call.given.pointees):
         if pointee is not None and pointee.is_known:

@@ -13,7 +13,7 @@ from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, sta
 from gdbcuda.contract.arguments import TEXT_AT, WORD, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
-from gdbcuda.contract.program import ANSWER, Called, Program, call_command
+from gdbcuda.contract.program import ANSWER, Called, Program
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import counted, some
@@ -57,22 +57,14 @@ class OneCall:
         answer = "\n".join(filter(None, [fault, usual]))
         pokes = [f"poke {one.offset:x} {one.before.hex()}" for one in self.given.pointees if one and one.before]
         self.program.seen()
-        self.bench.last = partial(c_program.program, self.shown(answer, is_aside))
+        self.shown_call = self.shown(answer, is_aside)
+        self.bench.last = partial(c_program.program, self.shown_call)
         self.called = self.program.call(
             self.function.symbol, self.address, self.given.values, errno=ERRNO_BEFORE,
             before=[self.program.set(ANSWER, answer), *pokes], is_aside=is_aside,
         )  # fmt: skip
         self.reached = driver_calls(self.program.seen())
         return self
-
-    def again(self, count: int) -> list[Broken]:
-        """So often the same, which the driver refuses: who passes one on that is not made has another result."""
-        result = self.prescribed(max(statuses(self.function).values(), default=0))
-        answer = self.program.set(ANSWER, f"{self.function.symbol} result={result.hex()}")
-        call = call_command(self.function.symbol, self.address, self.given.values)
-        told = self.program.tell(answer, call, f"again {count:x} {result.hex()}")[-1]
-        made, lost = (int(word, 16) for word in told.split())
-        return [self.found("in some of many calls the result is changed", f"in {lost} of {made}")] if lost else []
 
     def shown(self, answer: str, is_aside: bool) -> ShownCall:
         answers = [self.failing, answer] if is_aside and self.failing else [answer]
@@ -178,7 +170,8 @@ class OneCall:
     def of_machine(self) -> Iterator[Broken]:
         """The calling convention of x86-64."""
         for name, values in self.called.machine.items() if self.called else ():
-            yield self.found(f"{name} is not as the caller had it", values)
+            shown = partial(c_program.program, self.shown_call._replace(has_machine=True))
+            yield Broken(f"{name} is not as the caller had it", values, shown)
 
     def of_errno(self) -> Iterator[Broken]:
         if self.called and self.called.errno != self.errno:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from gdbcuda import api
-from gdbcuda.contract import contexts
+from gdbcuda.contract import many_calls
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.one_call import prepared
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.targets import HookTarget
-from gdbcuda.ledger.effects import roles
 
 ROUNDS = 5
 WITHOUT_ERRNO = 2  # the driver leaves errno as it is
 ZEROED = {3: 0, 4: 1}  # members of structs are 0
 APART = 1 << 12  # bytes from the memory of a call to that of the next, where nothing is written any more
-MANY = 300  # calls: more than a sample is taken of, or a table has room for
 SUCCESS = 0
 
 
@@ -30,16 +27,11 @@ def transparent(bench: Bench) -> Iterator[Case]:
 
 def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
     dice = bench.dice(f"transparent {target.symbol}")
-    function = bench.table.functions[target.symbol]
     with bench.copy() as program:
         for number in range(ROUNDS):
             call = prepared(bench, program, target, dice, ZEROED.get(number), number * APART)
             found = call.made(SUCCESS, sets_errno=number != WITHOUT_ERRNO).broken()
             if found:
                 return found
-        return [] if takes(function) else call.again(MANY)
+        return list(many_calls.broken(call))
 
-
-def takes(function: api.Function) -> bool:
-    """Memory, of which there is no end here: a limit refuses it some time."""
-    return function.role == roles.ALLOC or contexts.is_changing(function.symbol)
