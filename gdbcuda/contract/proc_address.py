@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gdbcuda.contract import c_finding
 from gdbcuda.contract.arguments import FIRST, TEXT_AT
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.one_call import OneCall
+from gdbcuda.contract.calling.one_call import OneCall
 from gdbcuda.contract.program import LoadedPlace, Program, place
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.showing_program import Shown

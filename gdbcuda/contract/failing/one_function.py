@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
-from gdbcuda.contract import contexts
 from gdbcuda.contract.answers import DriverCall, fails_once, statuses
 from gdbcuda.contract.arguments import to_bytes
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.calling import contexts
+from gdbcuda.contract.calling.one_call import OneCall, prepared
 from gdbcuda.contract.endings import Ended
-from gdbcuda.contract.one_call import OneCall, prepared
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.ledger.effects import roles

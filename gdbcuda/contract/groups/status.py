@@ -10,8 +10,8 @@ from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract.answers import statuses
 from gdbcuda.contract.arguments import is_size, to_bytes
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.calling.one_call import OneCall, prepared
 from gdbcuda.contract.endings import Ended
-from gdbcuda.contract.one_call import OneCall, prepared
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import some

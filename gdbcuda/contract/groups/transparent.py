@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from gdbcuda.contract import many_calls
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.one_call import prepared
+from gdbcuda.contract.calling import many_calls
+from gdbcuda.contract.calling.one_call import prepared
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.contract.targets import HookTarget
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from gdbcuda import api
-from gdbcuda.contract import c_program, contexts
+from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import statuses
-from gdbcuda.contract.one_call import OneCall
+from gdbcuda.contract.calling import contexts
+from gdbcuda.contract.calling.one_call import OneCall
 from gdbcuda.contract.program import ANSWER, call_command
 from gdbcuda.contract.registry import Broken
 from gdbcuda.ledger.effects import roles

@@ -8,18 +8,19 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
-from gdbcuda.contract import c_program, callbacks, contexts
+from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, statuses
-from gdbcuda.contract.arguments import TEXT_AT, WORD, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
+from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
+from gdbcuda.contract.calling import callbacks, contexts
+from gdbcuda.contract.calling.values import difference, same, shown, status_text
 from gdbcuda.contract.program import ANSWER, Called, Program
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import counted, some
 
 ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
-MOST_BYTES = 16  # of a value that are shown
 
 
 def prepared(
@@ -133,7 +134,9 @@ class OneCall:
         return f"the driver gets {some(others)}, " if others else ""
 
     def arguments_of(self, call: DriverCall) -> Iterator[Broken]:
-        of_callbacks = callbacks.replaced(self, call)
+        of_callbacks = callbacks.replaced(self.function, self.given, call, self.program, self.bench.hook)
+        if of_callbacks and self.function.base != callbacks.PLAYED:
+            self.bench.note(f"transparent/{self.function.symbol}: {callbacks.NOT_TRIED}")
         for index, (parameter, (value, pointed)) in enumerate(zip(self.function.parameters, call.arguments)):
             sent, pointee = self.given.values[index], self.given.pointees[index]
             if index in of_callbacks:
@@ -228,36 +231,3 @@ class OneCall:
         if there == pointee.before:
             return self.found(f"out-value {parameter.name} is not written", f"the driver gives {shown(expected)}")
         return self.found(f"out-value {parameter.name} is changed", difference(expected, there, pointee.type))
-
-
-def status_text(function: api.Function, raw: bytes) -> str:
-    """A result, by its name where it has one."""
-    value = int.from_bytes(raw, "little", signed=True)
-    enum = function.result.enum
-    return str(value) if enum is None else enum.name_of(value) or f"{value} (not in {function.result.name})"
-
-
-def same(pointee: CallerMemory, expected: bytes, found: bytes | None) -> bool:
-    if found is None:
-        return False
-    return expected == found or meaningful(pointee.type, expected) == meaningful(pointee.type, found)
-
-
-def difference(ours: bytes, theirs: bytes, kind: api.Type | None) -> str:
-    """Of what is longer than a word the first member, or byte, that differs."""
-    at = next((index for index, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), 0)
-    fields = kind.fields if kind is not None and len(ours) == len(theirs) == kind.size else ()
-    member = next((one for one in fields if one.offset <= at < one.offset + one.type.size), None)
-    if member is not None:
-        begin, end = member.offset, member.offset + member.type.size
-        return f"{member.name}: {difference(ours[begin:end], theirs[begin:end], member.type)}"
-    if len(ours) > WORD and len(ours) == len(theirs):
-        return f"byte {at}: {ours[at]:#x} -> {theirs[at]:#x}"
-    return f"{shown(ours)} -> {shown(theirs)}"
-
-
-def shown(raw: bytes) -> str:
-    """A number up to a word, else bytes."""
-    if len(raw) <= WORD:
-        return hex(int.from_bytes(raw, "little"))
-    return raw[:MOST_BYTES].hex(" ") + (" ..." if len(raw) > MOST_BYTES else "")

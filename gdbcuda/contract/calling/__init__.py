@@ -1,0 +1,1 @@
+"""Calls of a hooked function whose answer is prescribed: what was not passed on of one, and of many."""
