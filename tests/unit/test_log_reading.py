@@ -158,7 +158,7 @@ def test_that_no_call_is_like_that_is_told_beside_the_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], view: str
 ) -> None:
     path = write(tmp_path / "log", [call(0, "cuInit")])
-    assert cli.main(["log", view, str(path), "--in", "hook"]) == 0
+    assert cli.main(["log", view, str(path), "--thread", "9"]) == 0
     assert capsys.readouterr() == ("", f"gdbcuda: {path}: no call like that\n")
-    assert cli.main(["log", view, str(path), "--in", "hook", "--json"]) == 0
+    assert cli.main(["log", view, str(path), "--thread", "9", "--json"]) == 0
     assert capsys.readouterr() == ("", "")
