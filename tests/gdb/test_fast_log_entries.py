@@ -8,6 +8,7 @@ from pathlib import Path
 import log_files
 import pytest
 from answering_hooks import ENTRIES, JUMPS, SLOTS
+from guard_programs import HOOK as GUARDED
 from scenario import Scenario
 from test_fast_log import FAST, after_start, told
 from test_fast_log import _new_enough as _new_enough
@@ -138,3 +139,47 @@ def test_a_call_in_the_trampoline_of_a_guard_that_is_made_again_and_deleted(loca
     text = local.run("test_alloc", *begin, f"source {tmp_path}/stop.gdb", "continue", *gone, "cuda-log")
     assert "gdbcuda_guards_v1 + " in text, text
     assert "exited normally" in text and re.search("; [1-9]\\d* calls kept", text), text
+
+
+PROBED = """
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+int main(void)
+{
+    unsigned long long block;
+    cuMemAlloc_v2(&block, 1);
+    unsigned char *entry = dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
+    mprotect((void *)((uintptr_t)entry & -4096), 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+    *entry = 0xcc;
+    return cuMemAlloc_v2(&block, 2);
+}
+"""
+
+
+def test_an_int3_on_the_recorders_jump_is_told(placed: Scenario, compile_c, tmp_path: Path) -> None:
+    """The kernel writes one for a uprobe, and goes on behind the function's own first instruction."""
+    hook = compile_c("libguardhook.so", GUARDED, "-shared", "-O1", "-fcf-protection")
+    program = compile_c("program", PROBED, str(hook), f"-Wl,-rpath,{tmp_path}", "-ldl")
+    show = "python print('shown', bytes(gdb.selected_inferior().read_memory(entry, 16)).hex())"
+    words = ("tbreak main", "RUN", "python entry = int(gdb.parse_and_eval('(long)&cuMemAlloc_v2'))", show)
+    text = placed.run(program, "cuda-log start --fast cuMemAlloc", *words, "continue", show, "cuda-log", hook=hook)
+    before, after = re.findall("shown (.*)", text)
+    assert (after[:2], after[2:]) == ("cc", before[2:]), text
+    assert "put a uprobe (bpftrace, perf) or a breakpoint on the recorder's jump in\n  cuMemAlloc_v2:" in text, text
+    assert "1 calls kept" in text, text
+
+
+def test_nobody_jumps_from_where_an_int3_is(placed: Scenario, compile_c, tmp_path: Path) -> None:
+    """Also over a link, where nobody knows what the file has."""
+    hook = compile_c("libguardhook.so", GUARDED, "-shared", "-O1", "-fcf-protection")
+    early = "__attribute__((constructor)) static int work(void)"
+    program = compile_c("program", PROBED.replace("int main(void)", early).replace("return cuMemAlloc_v2(&block, 2)",
+                        "return 0") + "int main(void)\n{\n    return 0;\n}\n", str(hook), "-ldl")  # fmt: skip
+    late = ("cuda-log start --fast cuMemAlloc", "cuda-log", "cuda-break cuMemAlloc if bytesize == 77", "cuda-guards")
+    text = placed.run(program, "tbreak main", "RUN", *late, hook=hook)
+    is_far = placed.place == "gdbserver"
+    why = "an int3 that is not gdb's is at its entry" if is_far else "its first bytes are not those of its file"
+    assert text.count(why) >= 2, text

@@ -238,6 +238,45 @@ def test_a_process_that_runs_is_watched_for_a_time(shim: Path, tmp_path: Path, c
     assert Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
 
 
+JUMPING = """
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+static int never(void *block) { return 0; }
+__attribute__((constructor)) static void jump(void) {
+    extern int cuMemFree_v2(void *);
+    unsigned char *entry = dlsym(RTLD_DEFAULT, "cuMemFree_v2"), code[12] = {0x48, 0xb8, [10] = 0xff, 0xe0};
+    void *to = (void *)never, *page = (void *)((uintptr_t)entry & -4096);
+    memcpy(code + 2, &to, 8);
+    mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+    memcpy(entry, code, sizeof code);
+    mprotect(page, 8192, PROT_READ | PROT_EXEC); /* where a program may write there are no uprobes */
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["-p", "--all-of"])
+def test_a_function_that_begins_with_a_jump_is_left_out(shim: Path, tmp_path: Path, way: str) -> None:
+    """A recorder's, or a guard's: behind the uprobe the process would go on in the middle of it."""
+    source, library = "#include <dlfcn.h>\n#include <stddef.h>\n" + JUMPING + CALLING, tmp_path / "libcuda.so.1"
+    shutil.copy(shim / "standin" / "libcuda.so.1", library)
+    program, log = str(tmp_path / "jumping"), tmp_path / "calls.jsonl"
+    line = ["gcc", "-g", "-O1", "-D_GNU_SOURCE", "-x", "c", "-", "-o", program, f"-L{shim}/standin", "-lcuda"]
+    subprocess.run([*line, "-lpthread", "-ldl"], input=source, text=True, check=True)
+    with subprocess.Popen([program], env=variables(shim, tmp_path), stdout=subprocess.DEVNULL) as target:
+        try:
+            time.sleep(1)
+            line = [*GDBCUDA, "trace", "--with", "uprobe", way, str(target.pid) if way == "-p" else str(library)]
+            line += ["--function", "cuMemAlloc", "--function", "cuMemFree", "--for", "1s", "-o", str(log)]
+            told = started(line, shim).communicate(timeout=100)[1]
+            assert target.poll() is None, told
+        finally:
+            target.kill()
+    assert f"left out: cuMemFree_v2 of process {target.pid} begins with a jump of somebody's" in told, told
+    calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
+    assert {call["name"] for call in calls} == {"cuMemAlloc_v2"}
+
+
 def test_every_process_that_uses_a_library(shim: Path, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     library = Path(shutil.copy(shim / "standin" / "libcuda.so.1", tmp_path))  # the other one has other tests' calls

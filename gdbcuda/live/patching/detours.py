@@ -29,8 +29,15 @@ def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     code, around = read(function)
     if process.differs_from_file(function, FIRST_BYTES):
         raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
+    refuse_int3(code)
     in_place = not standstill.stands_still() and steps_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
+
+
+def refuse_int3(code: bytes) -> None:
+    """No compiler begins a function so. (Over a link nobody knows what the file has.)"""
+    if code[:1] == b"\xcc":
+        raise NoDetour("an int3 that is not gdb's is at its entry, as a uprobe's is (bpftrace, perf)")
 
 
 def read(function: int) -> tuple[bytes, NearbyBytes]:

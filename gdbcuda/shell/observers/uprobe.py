@@ -15,7 +15,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.ledger import left_out
 from gdbcuda.log.where import Where
-from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, probes, targets, uprobe_log
+from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, patched, probes, targets, uprobe_log
 from gdbcuda.observe.bpftrace_run import TICK, Bpftrace
 from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
 from gdbcuda.observe.probes import Choice, Probe
@@ -27,12 +27,13 @@ from gdbcuda.shell.observers.held_program import HeldProgram
 from gdbcuda.shell.trace.starting import joined
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, some
 
 if TYPE_CHECKING:
     from gdbcuda.observe.targets import Target
     from gdbcuda.shell.observers.options import ObserverOptions
 
+MOST_NAMED = 4
 SLOW = 40  # probes: from here on it is said that it takes a while
 
 
@@ -48,8 +49,9 @@ class Plan:
         newest = api.load()
         target = self.target(newest)
         self.table = uprobe_log.table_of(one.name for one, _ in target.files)
-        self.left_out: list[str] = []
         chosen = Choice(self.table, wanted.function, target.used).probes(target.files)
+        self.patched = self.changed(chosen, target)
+        chosen = [one for one in chosen if one.place.symbol not in self.patched]
         self.texts, self.why = self.conditions(chosen)
         self.probes = [one._replace(number=number) for number, one in
                        enumerate(one for one in chosen if one.place.symbol in self.texts)]  # fmt: skip
@@ -61,6 +63,14 @@ class Plan:
         if self.is_by_tracefs:
             self.why = self.why or "there is no bpftrace"
         self.records = [(TracefsRecord if self.is_by_tracefs else ProbeRecord)(one) for one in self.probes]
+
+    def changed(self, chosen: Sequence[Probe], target: Target) -> dict[str, int]:
+        """Functions of processes that are there, which a uprobe would end; by symbol, with one of these processes."""
+        if self.wanted.print or not (self.wanted.pid or self.wanted.all_of):
+            return {}
+        places = [(watched, file, [one.place for one in chosen if one.file == watched])
+                  for watched, file in target.files]  # fmt: skip
+        return patched.patched(places, patched.processes(None if self.wanted.all_of else self.wanted.pid))
 
     def target(self, table: api.Table) -> Target:
         named = [targets.of_library(one) for one in self.wanted.all_of]
@@ -88,11 +98,19 @@ class Plan:
         return {symbol: one.text for symbol, one in asked.items()}, why
 
     def why_nothing(self, target: Target) -> str:
+        if self.patched:
+            return f"nothing to watch: {self.why_left_out()}"
         files = ", ".join(one.short for one, file in target.files if probes.places(file, self.table))
         if not files:
             return "nothing to watch: no file there implements CUDA or NVML; name one with --all-of LIB"
         return f"nothing to watch: no such function in {files}" if self.wanted.function else (
             f"nothing to watch: no function of {files} is used by name; name some with --function")  # fmt: skip
+
+    def why_left_out(self) -> str:
+        """A debugger's recorder or guard has put a jump there, or a hook library has."""
+        names, pid = some(list(self.patched), MOST_NAMED), next(iter(self.patched.values()))
+        return (f"{names} of process {pid} begins with a jump of somebody's (gdbcuda's log or guards, a hook library): "
+                "with a uprobe there the process would crash")  # fmt: skip
 
     def text(self, pid: int) -> str:
         watched = WatchedProcesses(pid, self.wanted.cgroup or "", needs.has_types())
@@ -116,6 +134,7 @@ class Plan:
     def said(self) -> list[str]:
         lines = [f"watching {counted(len(self.probes), 'function')}: {probes.said(self.probes)}"]
         lines += [f"asked of the calls afterwards: {self.why}"] if self.why and self.wanted.condition else []
+        lines += [f"left out: {self.why_left_out()}"] if self.patched else []
         return [*lines, *needs.remarks()]
 
 

@@ -19,7 +19,7 @@ INT3 = 0xCC
 class EntryPatch:
     """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there;
     ``gave_way``: they have, as a breakpoint is among the bytes of the jump; ``was_entered``: or as a thread stood
-    there."""
+    there; ``was_probed``: a uprobe was put on the jump."""
 
     address: int
     own: bytes
@@ -29,6 +29,7 @@ class EntryPatch:
     has_run: bool = True
     gave_way: bool = False
     was_entered: bool = False
+    was_probed: bool = False
 
     @property
     def inside(self) -> range:
@@ -54,7 +55,16 @@ class EntryPatch:
 
     def restore(self, memory: process.WritableMemory, taken: Set[int]) -> None:
         self.be_restored()
-        self.change(memory, self.jump, self.own, self.address in taken)
+        if not self.change(memory, self.jump, self.own, self.address in taken):
+            with suppress(Unreadable):
+                rest = self.behind_int3(memory.read(self.address, len(self.jump)))
+                memory.write(self.address + 1, rest) if rest else None
+
+    def behind_int3(self, there: bytes) -> bytes:
+        """The function's own bytes behind the first, where somebody has made that an int3, as a uprobe is, or has taken
+        it away again: the kernel goes on behind the function's first instruction, in what is left of our jump."""
+        self.was_probed = there[:1] in (bytes([INT3]), self.own[:1]) and there[1:] == self.jump[1:]
+        return self.own[1:] if self.was_probed else b""
 
     def change(self, memory: process.WritableMemory, before: bytes, after: bytes, is_taken: bool) -> bool:
         """If ``before`` is what is there. Where gdb has a breakpoint, or thinks so, it has to know: a child that shares

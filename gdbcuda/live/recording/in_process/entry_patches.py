@@ -15,12 +15,19 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from gdbcuda.live import process
-from gdbcuda.live.host import inferiors
+from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.recording.in_process import far_patches, taken_bytes
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.threads import raw_stacks, standstill
+from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import some
 
+PROBED = """gdbcuda: somebody has put a uprobe (bpftrace, perf) or a breakpoint on the recorder's jump in
+  {}: calls of it crash, as they go on in the middle of the jump.
+  It has its own instructions back, and is recorded no more. Uprobes come first, then the log
+"""
+MOST_NAMED = 4
 MOST_LOOKS, LOOKS_APART = 20, 0.005  # seconds
 
 
@@ -90,6 +97,9 @@ def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         for one in written:
             with suppress(OSError):
                 one.restore(memory, taken)
+    probed = [visible(process.symbol_of(one.address)[0]) for one in written if one.was_probed]
+    if probed:
+        console.write(PROBED.format(some(probed, MOST_NAMED)))
 
 
 def are_kept_out() -> bool:

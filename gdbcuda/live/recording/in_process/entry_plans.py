@@ -92,6 +92,7 @@ def plan(function: int, size: int, piece: CodePiece) -> Detour:
         raise NoDetour("the function cannot be read")
     if in_file and in_file[: detours.FIRST_BYTES] != code[: detours.FIRST_BYTES]:
         raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
+    detours.refuse_int3(code)
     found = entry_detour.plan(function, code, detours.cold_part(function))
     if process.has_lines(function) and function < process.behind_prologue(function) < function + len(found.original):
         raise NoDetour("a step into it would stop among the bytes of the jump")

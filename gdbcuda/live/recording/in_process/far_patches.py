@@ -72,6 +72,9 @@ def change(memory: process.FarMemory, group: Sequence[EntryPatch], to_jump: bool
             if code[at : at + len(before)] == before:
                 code[at : at + len(after)] = after
                 done.append(one)
+            elif not to_jump and (rest := one.behind_int3(bytes(code[at : at + len(before)]))):
+                code[at + 1 : at + len(before)] = rest
+                memory.write(one.address + 1, rest)
         memory.write(start, bytes(code)) if done else None
     for one in group:
         one.is_foreign = one not in done
