@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -240,6 +241,76 @@ def test_clones_that_share_memory(local: Scenario, compile_c, tmp_path: Path) ->
     text = local.run(program, *words, "ignore 1 100000", "RUN", hook=hook)
     assert "good 300, wrong 0" in text and "exited normally" in text, text
     assert text.count("takes its breakpoints out of both, and misses calls until the next stop\n") == 1, text
+
+
+# By libc's syscall(), which returns in the child to what its new stack begins with.
+PAST_LIBC = (
+    ("#include <sys/wait.h>\n", "#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"),
+    ("static int child(void *argument)\n{\n    (void)argument;\n    _exit(40);\n", """static void child(void)
+{
+    for (;;)
+        __asm__ volatile("syscall" : : "a"(231), "D"(40) : "rcx", "r11", "memory");
+"""),
+    ("static char stack", "static _Alignas(64) char stack"),
+    ("        int status;\n", """        int status;
+        void **top = (void **)(stack + sizeof stack - 64);
+        *top = (void *)child;
+"""),
+    ("clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD | (i % 2 ? CLONE_VFORK : 0), NULL)",
+     "(pid_t)syscall(SYS_clone, CLONE_VM | SIGCHLD | (i % 2 ? CLONE_VFORK : 0), top, 0, 0, 0)"),
+)  # fmt: skip
+
+
+def test_clones_past_libc_that_share_memory(local: Scenario, compile_c, tmp_path: Path) -> None:
+    if is_before_13():
+        pytest.skip("before gdb 13, gdb alone does not come to this program's end either")
+    source = CLONES
+    for before, after in PAST_LIBC:
+        assert before in source
+        source = source.replace(before, after)
+    hook = compile_c("libguardhook.so", BY_BYTES, "-shared")
+    program = compile_c("program", source, "-O1", str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
+    words = ("set displaced-stepping off", ON, SILENT, "cuda-break cuMemAlloc if bytesize == 77")
+    text = local.run(program, *words, "RUN", hook=hook)
+    assert "good 300, wrong 0" in text and "exited normally" in text, text
+    assert text.count("takes its breakpoints out of both, and misses calls until the next stop\n") == 1, text
+
+
+OTHER_CALLS = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static __attribute__((noinline)) void over(void)
+{
+    __asm__ volatile("");
+}
+int main(void)
+{
+    unsigned long long sum = 0;
+    for (int i = 0; i < 4000; i++)
+        cuMemAlloc_v2(&sum, syscall(SYS_gettid) == 0);
+    over();
+    return 0;
+}
+"""
+LOOKS = """python
+from gdbcuda.live.guarding.by_process import PROCESSES
+print("looks", max(one.looks for each in PROCESSES().lookouts.values() for one in each))
+end
+"""
+
+
+def test_who_makes_other_system_calls_is_let_alone(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """Each look is a stop."""
+    if is_before_13():
+        pytest.skip("before gdb 13 nothing is silent without a prompt")
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    program = compile_c("program", OTHER_CALLS, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")
+    (tmp_path / "looks.gdb").write_text(LOOKS)
+    words = (ON, "cuda-break cuMemAlloc if bytesize == 5", "tbreak over", "RUN", f"source {tmp_path}/looks.gdb")
+    text = local.run(program, *words, "continue", hook=hook)
+    assert re.search("^looks (2|3|4)\\d\\d$", text, re.MULTILINE) and "exited normally" in text, text
 
 
 VFORKS_ALONE = """

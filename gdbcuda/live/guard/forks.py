@@ -71,7 +71,7 @@ def ways_of_sharing() -> dict[str, Wanted]:
     """Those at which other threads run on while gdb takes its breakpoints out of the memory that they share."""
     if process.connection() != "native":
         return {}
-    return SHARING_WAYS if hasattr(gdb, "BreakpointLocation") else WAYS_BEFORE_13  # gdb 13 stops them at a vfork
+    return ALL_SHARING_WAYS if hasattr(gdb, "BreakpointLocation") else WAYS_BEFORE_13  # gdb 13 stops them at a vfork
 
 
 def remember() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Callable
 
@@ -12,9 +12,13 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
+from gdbcuda.live.placing import silence
 
 ARGUMENTS = ("rdi", "rsi", "rdx")  # (SysV ABI, x86-64 supplement 3.2.3)
 Wanted = Callable[[int, int, int], bool]  # of the first three arguments
+Notice = Callable[[], None]
+Wish = tuple[Wanted, Notice]
+MOST_IN_VAIN = 256
 SYS_EXIT, SYS_EXIT_GROUP = 60, 231  # (asm/unistd_64.h)
 # Behind the handlers of exit, and of quick_exit, and where the last thread has ended.
 LAST: dict[str, Wanted] = {
@@ -23,16 +27,41 @@ LAST: dict[str, Wanted] = {
 }
 
 
-def watches(ways: dict[str, Wanted], notice: Callable[[], None]) -> list[Watch]:
-    """``notice`` is called in front of a wanted call of one of the functions."""
+class LibcCall(Watch):
+    """At one of the functions. ``wishes``: which calls are wanted, and who hears of them. ``rare``: none may ever come,
+    and thousands of others: after so many in vain it is silent up to the next stop."""
 
-    def look(is_wanted: Wanted) -> None:
+    def __init__(self, address: int, wishes: Sequence[Wish], rare: bool) -> None:
+        super().__init__(address, self.see)
+        self.wishes, self.rare, self.in_vain, self.looks = wishes, rare, 0, 0
+
+    def see(self) -> None:
+        self.looks += 1
         with suppress(Unreadable, gdb.error):
-            if is_wanted(*map(process.register, ARGUMENTS)):
+            words = [*map(process.register, ARGUMENTS)]
+            wanted = [notice for is_wanted, notice in self.wishes if is_wanted(*words)]
+            for notice in wanted:
                 notice()
+            if self.rare and not wanted:
+                self.fall_silent()
 
-    found = {symbol.address: is_wanted for name, is_wanted in ways.items() for symbol in definitions(name)}
-    return [Watch(address, functools.partial(look, is_wanted)) for address, is_wanted in found.items()]
+    def fall_silent(self) -> None:
+        self.in_vain += 1
+        is_enough = self.in_vain >= MOST_IN_VAIN and silence.is_power_of_two(self.in_vain)
+        if is_enough and silence.silence(self.address):
+            self.in_vain = 0
+
+
+def watches(*wanted: tuple[dict[str, Wanted], Notice], rare: bool = False) -> list[Watch]:
+    """Each notice is called in front of a wanted call of one of its functions; one breakpoint a function. With ``rare``
+    libc's `syscall`, which many programs use for other things, is not watched for ever."""
+    found: dict[int, list[Wish]] = {}
+    rarely = {symbol.address for symbol in definitions("syscall")} if rare else set()
+    for ways, notice in wanted:
+        for name, is_wanted in ways.items():
+            for symbol in definitions(name):
+                found.setdefault(symbol.address, []).append((is_wanted, notice))
+    return [LibcCall(address, wishes, address in rarely) for address, wishes in found.items()]
 
 
 def definitions(name: str) -> list[LoadedSymbol]:

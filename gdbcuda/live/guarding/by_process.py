@@ -50,9 +50,9 @@ class Guarded:
     def guards_of(self, number: int) -> list[Guard]:
         return [one for one in self.guards.values() if number in one.members]
 
-    def look_out(self, ways: dict[str, libc_calls.Wanted], notice: Callable[[], None]) -> None:
+    def look_out(self, ways: dict[str, libc_calls.Wanted], notice: Callable[[], None], rare: bool = False) -> None:
         if notice not in self.lookouts:
-            self.lookouts[notice] = libc_calls.watches(ways, notice)
+            self.lookouts[notice] = libc_calls.watches((ways, notice), rare=rare)
 
     def look_no_more(self) -> None:
         """Nothing wants a guard any more."""

@@ -95,7 +95,9 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
         state.look_out(libc_calls.LAST, at_last_call)
     if standstill.stands_still() and (found.stops_inside or not children.can_be_found()):
         state.look_out(forks.WAYS, on_fork)
-    if ways := forks.ways_of_sharing():
+    if (ways := forks.ways_of_sharing()) is forks.ALL_SHARING_WAYS:
+        state.look_out(ways, on_sharing_that_is_told, rare=True)
+    elif ways:
         state.look_out(ways, on_sharing)
         state.look_out(forks.SHARING_WAYS, tell_of_sharing)
 
@@ -128,6 +130,11 @@ def on_sharing() -> None:
     for guard in list(PROCESSES().guards.values()):
         refuse(guard.members, forks.REASON, is_for_now=True)
         remove(guard)
+
+
+def on_sharing_that_is_told() -> None:
+    on_sharing()
+    tell_of_sharing()
 
 
 def tell_of_sharing() -> None:

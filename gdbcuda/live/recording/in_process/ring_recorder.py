@@ -18,7 +18,6 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.frames import code_places, condition_words
-from gdbcuda.live.guard import libc_calls
 from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host import inferiors
@@ -89,11 +88,8 @@ class RingRecorder(LogNotes):
         return True
 
     def look_out(self, state: RingProcess) -> None:
-        """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
         state.watches = []
-        if not process.catches_sigtrap():
-            state.watches += libc_calls.watches(libc_calls.LAST, self.on_last_call)
-        sandboxes.look_out(state)
+        sandboxes.look_out(state, self.on_last_call)
 
     def on_process(self, inferior: gdb.Inferior) -> None:
         """If it is a fork, it has the jumps of the process that it was forked from."""

@@ -9,6 +9,7 @@ more. (gdb's infrun.c: follow_fork_inferior.)
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Callable
 
 import gdb
 
@@ -25,13 +26,17 @@ MOST_WATCHED = 32  # instructions of an object
 SHARES = "the program makes a child that shares its memory (clone, CLONE_VM), and gdb would not see it confine itself"
 
 
-def look_out(state: RingProcess) -> None:
+def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
+    """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
     if seccomp.is_confined():
         state.confine()
     if state.watches is not None and not process.catches_sigtrap():
-        state.watches += libc_calls.watches(seccomp.WAYS, state.confine)
-        state.watches += libc_calls.watches(seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS))
-        state.watches += libc_calls.watches(forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES))
+        state.watches += libc_calls.watches(
+            (libc_calls.LAST, on_last_call),
+            (seccomp.WAYS, state.confine),
+            (seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS)),
+            (forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES)),
+        )
     look_out_past_libc(state)
 
 
