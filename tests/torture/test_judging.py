@@ -6,6 +6,7 @@ import ctypes
 import json
 import mmap
 import os
+from dataclasses import replace
 from typing import Any
 
 import judging
@@ -13,6 +14,7 @@ import pytest
 import segments
 from building import Build
 from cases import Finding
+from kinds import files
 from playing import Outcome
 from sessions import Session
 from watches import Watch
@@ -121,6 +123,17 @@ def test_a_recorder_that_has_not_begun_owes_no_calls(build: Build) -> None:
     said = {"what": "error", "command": watch.cuda, "text": text}
     assert kinds(build, watch, played(GOOD, said)) == set()
     assert kinds(build, watch, played(GOOD)) == {"log"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls", "found"), [("ring", 9 + 72, set()), ("ring", 8, {"log"}), ("log", 10, {"log"})]
+)
+def test_children_that_use_the_rings_of_the_program(build: Build, kind: str, calls: int, found: set[str]) -> None:
+    """By vfork: the program does not count what they call."""
+    watch = Watch(kind, "cuda-log start --fast cuMemAlloc_v2", "", ["cuMemAlloc_v2"], on="log")
+    call = {"phase": "B", "name": "cuMemAlloc_v2", "layer": "hook", "details": {"bytesize": 10}}
+    spawning = replace(build, parts=[next(one for one in files("parts") if one.name == "spawns")])
+    assert kinds(spawning, watch, played(GOOD, log=[json.dumps(call)] * calls)) == found
 
 
 @pytest.mark.parametrize(
