@@ -104,6 +104,20 @@ def test_a_library_that_could_be_injected_and_is_not(scenario: Scenario, compile
         assert "is a hook library" not in text and not re.search(r"^hook ", text, re.MULTILINE)
 
 
+def test_who_calls_an_injection_library_is_told_by_cuda_load(scenario: Scenario, compile_c) -> None:
+    """Preloading alone makes nobody call it; and that it came with dlopen says nothing against it."""
+    library = compile_c("libinj.so", "int InitializeInjection(void) { return 1; }", "-shared")
+    says = f"the driver calls it at cuInit where CUDA_INJECTION64_PATH names it, preloaded or not: cuda-env " \
+           f"CUDA_INJECTION64_PATH={library}\n"  # fmt: skip
+    setting = f"cuda-env CUDA_INJECTION64_PATH={library}"
+    text = scenario.run("test_alloc", f"cuda-load {library}", setting, f"cuda-load {library}", hook=None)
+    assert text.count(says) == 1, text
+    program = compile_c("program", INJECTED, f"-L{scenario.shim}/standin", "-l:libcuda.so.1")
+    text = scenario.run(program, "cuda-break cuMemAlloc", "RUN", "cuda-check --quiet", hook=None,
+                        arguments=(str(library), str(library)))  # fmt: skip
+    assert "libinj.so: unknown whether it is reached by this program (reached-otherwise)" in text, text
+
+
 def skip_where_it_is_unseen(text: str) -> None:
     is_old = int(re.search(r"\b(\d+)\.\d", version())[1]) < 13
     if is_old and "libaudit.so is a hook library" not in text:

@@ -108,7 +108,7 @@ def settled(report: Report, path: str) -> Report:
         seen = f"{os.path.basename(path)} answers for {some(answers)} in this process"
         report.findings = [one for one in report.findings if one.id not in OTHERWISE]
         report.add(Finding("reached", "note", seen, "these calls of the program arrive in the hook library"))
-    if was_opened and not answers:
+    if was_opened and not answers and not OTHERWISE & set(report.ids()):
         report.findings = [one for one in report.findings if one.id not in BY_NAME]
         report.add(Finding("reached-by-handle", "warning", f"{os.path.basename(path)} came with dlopen",
                            "no call by name arrives in it; who has its handle gets its functions from dlsym",

@@ -87,6 +87,7 @@ def adapter_line(hook: str) -> str:
 def put_in(path: str, wanted: LoadOptions, there: str) -> str:
     verdict = "" if wanted.unchecked else visible(f"check: {verdict_on(path)}")
     lines = [describe(path), verdict, adapter_line(path)]
+    lines.append(visible(load_remarks.other_door(path)))
     if not process.is_remote() or process.connection() == "extended-remote":
         preload.add(path, behind=wanted.last, there=there)
         lines += map(visible, (load_remarks.in_front(path), load_remarks.leaks(path), load_remarks.reach()))

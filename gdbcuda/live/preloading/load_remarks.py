@@ -7,13 +7,17 @@ import os
 import gdb
 
 from gdbcuda.api import vendor
+from gdbcuda.linkage.hook_library import AUDIT, INJECTION, NAMED_IN
 from gdbcuda.live import process
+from gdbcuda.live.layers import names
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
 
 NO_LEAKS = "detect_leaks=0"
+RESOLVERS = frozenset(("dlsym", "dlvsym"))
+WHO_CALLS = {INJECTION: "the driver calls it at cuInit", AUDIT: "ld.so asks it, from the start of the program on,"}
 
 
 def in_front(path: str) -> str:
@@ -31,6 +35,18 @@ def leaks(path: str) -> str:
     if NO_LEAKS in options:
         return ""
     return f"LeakSanitizer fails under a debugger, when the program ends: cuda-env {variable}={wanted}"
+
+
+def other_door(path: str) -> str:
+    """Of an injection or an audit library that offers nothing by name: preloaded, nobody calls it."""
+    exported = names.exported(path)
+    if RESOLVERS & exported or any(map(names.function_named, exported)):
+        return ""
+    symbol = next((one for one in NAMED_IN if one in exported), "")
+    named, variable = preload.STATE.there.get(path, path), NAMED_IN.get(symbol, "")
+    if not symbol or named in (preload.environment(variable) or ""):
+        return ""
+    return f"{WHO_CALLS[symbol]} where {variable} names it, preloaded or not: cuda-env {variable}={named}"
 
 
 def reach() -> str:
