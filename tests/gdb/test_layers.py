@@ -64,3 +64,19 @@ def test_scripts_get_it_as_data(scenario: Scenario) -> None:
     assert (whole["log"][0]["name"], whole["log"][0]["status"]) == ("cudaMalloc", 0)
     assert {"hooked", "real"} >= {one["verdict"] for one in whole["routes"]} and whole["routes"]
     assert re.search(r"^mistake: .*cuMemAlok.* did you mean cuMemAlloc", text, re.MULTILINE), text
+
+
+def test_what_the_last_process_had(local: Scenario, compile_c) -> None:
+    """gdb keeps its files: who took part is known after the end too, also what nobody has named."""
+    text = local.run("test_alloc", "cuda-layers", "RUN", "cuda-layers", "cuda-layers --json")
+    before, after = text.split("Inferior 1", 1)
+    assert "cuda-layers: no process: run the program first, or open a core file" in before
+    assert "There is no process now. The last one had these:\nlayer " in after and "search order" not in after
+    rows = re.findall(r"^(app|hook|driver) +(\S+) .* (the program|cuda-load|its name)$", after, re.MULTILINE)
+    assert rows == [("app", "test_alloc", "the program"), ("hook", "libgdbcuda-hook.so", "cuda-load"),
+                    ("driver", "libcuda.so.1", "its name")]  # fmt: skip
+    assert '"ended": true' in after
+    hook = compile_c("libother.so", "int cuMemAlloc_v2(void) { return 2; }", "-shared")
+    local.variables = (f"LD_PRELOAD={hook}",)
+    assert re.search(r"^hook +libother.so +1 driver +what it exports$", local.run("test_alloc", "RUN", "cuda-layers",
+                                                                                 hook=None), re.MULTILINE)  # fmt: skip

@@ -33,19 +33,23 @@ def cuda_layers(wanted: LayersOptions) -> str:
     given. An object that nobody knows, and that exports functions of the API under their own names, is one
     too. The runtime and the driver are known by their names. A runtime inside the program shows as the
     program's exports, or not at all: cuda-check tells. The search order says which object the loader asks
-    first for a name. "dlopen" came later. The command works at any stop and on a core file.
+    first for a name. "dlopen" came later. The command works at any stop and on a core file. Once the
+    process is gone it shows what that had, without the order.
 
     Examples:
       cuda-layers
       cuda-layers --all
       cuda-layers --json"""
-    found = who.members()
+    ended = who.members_at_end()
+    found = ended or who.members()
     if wanted.json:
-        return json_text({"objects": [one._asdict() for one in found]})
+        return json_text({"objects": [one._asdict() for one in found], **({"ended": True} if ended else {})})
     shown = [one for one in found if wanted.all or is_of_interest(one)]
     names = short_paths(one.file for one in shown)
     rows = [row(one, names[one.file]) for one in shown]
-    lines = [render.table(rows, list(COLUMNS), colour=settings.colour())]
+    columns = COLUMNS[:-1] if ended else COLUMNS
+    lines = ["There is no process now. The last one had these:"] if ended else []
+    lines += [render.table([one[: len(columns)] for one in rows], list(columns), colour=settings.colour())]
     left = len(found) - len(shown)
     lines += [f"{counted(left, 'more object')} of the system and the program: cuda-layers --all"] if left else []
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, noticed
+from gdbcuda.live.layers import answering_code, names, noticed, table_version
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
@@ -40,6 +40,34 @@ def members() -> list[Member]:
     known = {one.file for one in found}
     others = [file for file in noticed.hooks() if file not in known]
     return [*found, *(Member("hook", file, {}, (), NOTICED, 0, answers(file)) for file in others)]
+
+
+def members_at_end() -> list[Member]:
+    """Of a program that has ended, by the files that gdb still has of it, without the loader's order; [] where there is
+    none."""
+    objfiles = [] if process.is_alive() else process.program_space().objfiles()
+    files = [process.strip_prefix(one.filename) for one in objfiles if one.filename and one.owner is None]
+    program = process.strip_prefix(process.program())
+    if not [one for one in files if one != program]:
+        return []
+    return [member_of_file(one, *told_by_name(one, program)) for one in files if not vendor.is_vdso(one)]
+
+
+def told_by_name(file: str, program: str) -> tuple[str, str]:
+    """Its layer, and why."""
+    if file == program:
+        return "app", PROGRAM
+    if layers.is_named(file):
+        return "hook", NAMED
+    if file in noticed.SEEN():
+        return "hook", NOTICED
+    return layers.layer_of_object(file), BY_NAME if vendor.layer_of(file) else OTHER
+
+
+def member_of_file(file: str, layer: str, why: str) -> Member:
+    exported, table = names.exported(file) if layer != "system" else frozenset(), table_version.table().functions
+    counts = dict(Counter(table[one].api for one in exported if one in table))
+    return Member(layer, file, counts, tuple(one for one in RESOLVERS if one in exported), why, None)
 
 
 def member(snapshot: ProcessSnapshot, one: Linkage, order: int | None) -> Member:
