@@ -71,8 +71,9 @@ COUNTS = frozenset(("hits", "arguments", "log"))  # kinds that are looked at whe
 
 
 def says_nothing(kind: str, found: set[str]) -> bool:
-    """Of a run in which that was found, about that kind: it was worse off, and its calls were not counted."""
-    return kind in COUNTS and bool(found - COUNTS)
+    """Of a run in which that was found, about that kind: it was worse off, and its calls were not counted. Nor can a
+    program that has died be stuck later."""
+    return (kind in COUNTS and bool(found - COUNTS)) or (kind == "stuck" and "died" in found and kind not in found)
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:

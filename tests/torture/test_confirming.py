@@ -63,6 +63,21 @@ def test_calls_are_not_compared_with_those_of_a_run_that_died(tmp_path: Path, al
     assert finding.is_gdbs == is_gdbs
 
 
+class DyingOrStuck(Scripted):
+    """Alone, the program dies (d), or comes to no end; with us it comes to none."""
+
+    def play(self, control: bool) -> list[Difference]:
+        kinds = {"x": ["stuck"], "d": ["died"], "b": ["died", "stuck"]}.get(next(self.shows[control], "."), [])
+        return [Difference(kind, "") for kind in kinds]
+
+
+@pytest.mark.parametrize(("alone", "is_gdbs"), [("ddd", True), ("dd.", False), ("db", True), ("..x", True)])
+def test_a_program_that_has_died_cannot_be_stuck(tmp_path: Path, alone: str, is_gdbs: bool) -> None:
+    finding = Finding(0, "stuck", "")
+    DyingOrStuck(tmp_path, "xx", alone).confirm([finding])
+    assert finding.is_gdbs == is_gdbs
+
+
 class Missing(Scripted):
     """Calls are missed of the watch of that number."""
 
