@@ -30,7 +30,7 @@ UNKNOWN = "is not known here"  # said where optimised code has moved a value: th
 GONE = re.compile(  # what gdb and we say of a process that somebody has killed meanwhile
     "No such process|without a live selected thread|not being run|PC not available|annot read|"
     "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|"
-    "is running: pause it first|the program has ended"
+    "is running: pause it first|the program has ended|Target disconnected"
 )
 NOT_RECORDED = re.compile(r"^Not recorded: .*: (.*)\.$", re.MULTILINE)
 MISSING = re.compile(r"^Calls (?:are|may be) missing of functions .*: (.*)\.$", re.MULTILINE)

@@ -94,6 +94,7 @@ def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> 
     [
         ("No such process.", True, set()),
         ("cuda-log start: the program has ended", True, set()),
+        ("Remote communication error.  Target disconnected.: Broken pipe.", True, set()),
         ("No such process.", False, {"error"}),
         ("No symbol", True, {"error"}),
     ],
