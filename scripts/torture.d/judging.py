@@ -212,7 +212,7 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
     lines = {note["line"] for note in run.noted("deed")}
     run = last_run(run) if session.end == "reruns" else run
     numbers = {note["index"]: note["numbers"] for note in run.noted("watch")}
-    whole = session.exact and not run.noted("enough")
+    whole = session.exact and not run.noted("enough") and not loses_breakpoints(build)
     lost = without_stop(build, run)
     found = []
     for index, watch in enumerate(session.watches):
@@ -232,6 +232,12 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
         judged += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
         found += [replace(one, watch=index) for one in judged]
     return found
+
+
+def loses_breakpoints(build: Build) -> bool:
+    """gdb takes its own and its user's out of the memory that a child shares, up to its next stop: manual, page 19. How
+    many calls come before that is a matter of how long each stop takes."""
+    return any(part.name == "clones" for part in build.parts)
 
 
 def without_stop(build: Build, run: Outcome) -> int:
@@ -292,8 +298,8 @@ def of_log(build: Build, session: Session, run: Outcome) -> list[Difference]:
     watch = next(watch for watch in session.watches if watch.on == "log")
     said = "\n".join([run.text, *(note["text"] for note in run.noted("error"))])
     has_begun = TOO_OLD not in said and not BROUGHT_LATE.search(said)
-    if any(part.name == "clones" for part in build.parts):
-        return []  # gdb takes its breakpoints out of the memory of both, as it does its user's: manual, page 19
+    if loses_breakpoints(build):
+        return []
     is_whole = has_begun and session.exact and session.end == "exits" and watch.exact and not run.noted("enough")
     if not is_whole:
         return []

@@ -126,6 +126,14 @@ def test_a_recorder_that_has_not_begun_owes_no_calls(build: Build) -> None:
     assert kinds(build, watch, played(GOOD)) == {"log"}
 
 
+@pytest.mark.parametrize(("sizes", "found"), [(SIZES[:2], set()), ([*SIZES, SIZES[0]], {"hits"})])
+def test_where_a_child_shares_the_memory_gdb_misses_calls(
+    build: Build, watch: Watch, sizes: list[int], found: set[str]
+) -> None:
+    cloning = replace(build, parts=[next(one for one in files("parts") if one.name == "clones")])
+    assert kinds(cloning, watch, played(GOOD, *stops(*sizes))) == found
+
+
 @pytest.mark.parametrize(
     ("kind", "calls", "found"), [("ring", 9 + 72, set()), ("ring", 8, {"log"}), ("log", 10, {"log"})]
 )
