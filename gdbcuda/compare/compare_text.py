@@ -41,6 +41,7 @@ class AbReport:
     memory: OwnMemory
     unused: list[str] = field(default_factory=list)
     is_blind: bool = False
+    unseen: list[str] = field(default_factory=list)  # what the recorder cannot see of this hook library
     left_out: list[str] = field(default_factory=list)  # kinds that differ between runs without the hook library
 
     @property
@@ -52,7 +53,7 @@ def text(report: AbReport, is_all: bool) -> str:
     seen, asked = ([one for one in report.found if one.is_drivers == is_it] for is_it in (False, True))
     parts = [verdict(report), listed("What the program sees", seen, is_all),
              listed("What the driver is asked", asked, is_all), BLIND if report.is_blind else "",
-             left_out(report), costs(report),
+             left_out(report), not_seen(report), costs(report),
              timed(report.times, is_all), unused(report.unused)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
@@ -81,6 +82,11 @@ def left_out(report: AbReport) -> str:
     """So that nobody takes for the same what was not compared."""
     kinds = [f"  {visible(one)}" for one in report.left_out]
     return "\n".join([f"Left out, for it differs {report.labels[0]} too", *kinds]) if kinds else ""
+
+
+def not_seen(report: AbReport) -> str:
+    lines = [f"  {visible(one)}" for one in report.unseen]
+    return "\n".join(["Not seen", *lines]) if lines else ""
 
 
 def costs(report: AbReport) -> str:

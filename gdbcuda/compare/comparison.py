@@ -25,12 +25,14 @@ class Both(NamedTuple):
 
 class Comparison:
     """Of two sides that were fed. ``extra``: the calls that the second hook library has made of its own;
-    ``both``: the program's calls that are in both runs; ``is_blind``: behind the hook library no call was seen."""
+    ``both``: the program's calls that are in both runs; ``unnamed``: so many have got to functions of the hook library
+    that are none of the API's by name; ``is_blind``: behind the hook library no call was seen."""
 
     def __init__(self, ours: RunSide, theirs: RunSide) -> None:
         self.sides = ours, theirs
         self.findings = Findings()
         self.both: list[Both] = []
+        self.unnamed = 0
         for mine, yours in partners(ours.processes, theirs.processes):
             self.compare_processes(mine, yours)
         first, second = (PassedOn(side) for side in self.sides)
@@ -47,6 +49,7 @@ class Comparison:
 
     def of_program(self, ours: ComparedThread | None, theirs: ComparedThread | None) -> Iterator[Both]:
         mine, yours = ([one for one in (thread.calls if thread else []) if one.of_program] for thread in (ours, theirs))
+        of_nobody = [one for one in (theirs.calls if theirs else []) if one.is_of_nobody]
         latest = 0.0  # in the second run, whose times order what is found
         for here, there, is_moved in matched(mine, yours):
             latest = there.call.start if there is not None and not is_moved else latest
@@ -54,6 +57,10 @@ class Comparison:
                 yield Both(here, there)
                 if is_moved:
                     self.tell(f"call reordered {here.name}", there, 1)
+            elif here is not None and (passed := taken(of_nobody, here, latest)) is not None:
+                passed.of_program, latest = True, passed.call.start
+                self.unnamed += 1
+                yield Both(here, passed)
             elif here is not None:
                 self.tell(f"call dropped {here.name}", here, 0, at=latest)
             elif there is not None:
@@ -100,6 +107,14 @@ class Comparison:
     ) -> None:
         writer, at = self.sides[side].writer, one.call.start if at is None else at
         self.findings.add(head, one.name, values, lambda: writer.line(one.call), at=at)
+
+
+def taken(of_nobody: list[ComparedCall], wanted: ComparedCall, after: float) -> ComparedCall | None:
+    """The first of them that is the same call, and not before that moment; it is no other's then."""
+    found = next((one for one in of_nobody if one.name == wanted.name and one.call.start >= after), None)
+    if found is not None:
+        of_nobody.remove(found)
+    return found
 
 
 def is_meant(one: UnlikeValue, symbol: str, pairs: Pairs, reader: ValueReader) -> bool:

@@ -51,13 +51,20 @@ class PassedOn:
                 self.tell(f"driver argument {one.name} {change.name}", passed, values)
 
     def tell_of_missing(self, missing: list[ComparedCall], extra: list[ComparedCall]) -> None:
-        """What is missing in one call and extra in another is late."""
+        """What is missing in one call and extra in another is late, unless that has happened meanwhile: another thread
+        makes the calls of the driver."""
         late: dict[str, list[ComparedCall]] = {}
         for one in extra:
             late.setdefault(one.call.base, []).append(one)
         for one in missing:
             later = late.get(one.call.base)
-            if later:
+            meanwhile = next((other for other in later or () if is_within(other, one)), None)
+            if later and meanwhile:
+                later.remove(meanwhile)
+                extra.remove(meanwhile)
+                self.forwarded += 1
+                self.compare(one, meanwhile)
+            elif later:
                 self.tell(f"forwarded late {one.name}", one)
                 extra.remove(later.pop(0))
             else:
@@ -70,6 +77,12 @@ class PassedOn:
     def tell(self, head: str, one: ComparedCall, values: tuple[str, str] = ("", "")) -> None:
         self.findings.add(head, one.name, values, lambda: self.side.writer.line(one.call), is_drivers=True,
                           at=one.call.start)  # fmt: skip
+
+
+def is_within(inner: ComparedCall, outer: ComparedCall) -> bool:
+    """In time."""
+    end = outer.call.end
+    return end is not None and outer.call.start <= inner.call.start <= end
 
 
 def forwarded(one: ComparedCall, asked: Iterable[ComparedCall]) -> ComparedCall | None:

@@ -16,16 +16,16 @@ from gdbcuda.calls.text import CallWriter
 
 class ComparedCall:
     """``is_hooks``: the hook library has answered it. ``of_program``: the program asked, or the runtime for it; others
-    are the hook library's own."""
+    are the hook library's own, which is the ``owner``, else ""."""
 
-    __slots__ = ("call", "children", "is_hooks", "of_program", "parent")
+    __slots__ = ("call", "children", "is_hooks", "of_program", "owner", "parent")
 
-    def __init__(self, call: Call, parent: ComparedCall | None, is_hooks: bool, is_own: bool) -> None:
-        self.call, self.parent, self.is_hooks = call, parent, is_hooks
+    def __init__(self, call: Call, parent: ComparedCall | None, is_hooks: bool, owner: str) -> None:
+        self.call, self.parent, self.is_hooks, self.owner = call, parent, is_hooks, owner
         self.children: list[ComparedCall] = []
         if parent is not None:
             parent.children.append(self)
-        self.of_program = not is_own and (parent is None or (not parent.is_hooks and parent.goes_on))
+        self.of_program = not owner and (parent is None or (not parent.is_hooks and parent.goes_on))
 
     @property
     def goes_on(self) -> bool:
@@ -36,6 +36,12 @@ class ComparedCall:
     @property
     def name(self) -> str:
         return self.call.name
+
+    @property
+    def is_of_nobody(self) -> bool:
+        """Made by the hook library, in no call that is known: a function of its without a name of the API may have been
+        called by the program."""
+        return bool(self.owner) and not self.is_hooks and (self.parent is None or self.parent.goes_on)
 
     @property
     def asked(self) -> Iterator[ComparedCall]:
@@ -93,16 +99,16 @@ class RunSide:
                 seen.pop(call.number, None)
                 continue
             parent = None if call.parent is None else seen.get(call.parent)
-            one = ComparedCall(call, parent, call.object in self.hooks, self.is_own(call))
+            one = ComparedCall(call, parent, call.object in self.hooks, self.owner(call))
             seen[call.number] = one
             process = self.by_key.setdefault(call.process, ComparedProcess(call.process))
             process.by_lwp.setdefault(call.lwp, ComparedThread(call.lwp)).calls.append(one)
         return self
 
-    def is_own(self, call: Call) -> bool:
-        """A hook library's own code has called."""
-        caller = self.notes.place(call.process, call.caller).get("object") or ""
-        return os.path.basename(caller) in self.hooks
+    def owner(self, call: Call) -> str:
+        """The hook library whose own code has called, else ""."""
+        caller = os.path.basename(self.notes.place(call.process, call.caller).get("object") or "")
+        return caller if caller in self.hooks else ""
 
     @property
     def processes(self) -> list[ComparedProcess]:
@@ -112,8 +118,8 @@ class RunSide:
     @property
     def reached(self) -> frozenset[str]:
         """The hook libraries that a call of the program has got to."""
-        calls = (one for process in self.processes for one in process.calls() if one.is_hooks and one.of_program)
-        return frozenset(one.call.object for one in calls)
+        calls = [one for process in self.processes for one in process.calls() if one.of_program]
+        return frozenset([*(one.call.object for one in calls if one.is_hooks), *(one.owner for one in calls)])
 
     @property
     def pids(self) -> frozenset[int]:

@@ -24,6 +24,30 @@ HOOKS = {
     "size_padded": "CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n + 512); }",
     "stream_dropped": """CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, CUstream stream)
         { (void)stream; return NEXT(cuMemcpyHtoDAsync_v2)(d, s, n, 0); }""",
+    "by_another_thread": """static CUdeviceptr *where; static size_t size;
+        static CUcontext context; static CUresult result;
+        static void *serve(void *nothing)
+        { NEXT(cuCtxSetCurrent)(context); result = NEXT(cuMemAlloc_v2)(where, size); return nothing; }
+        CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+        { pthread_t thread; NEXT(cuCtxGetCurrent)(&context); where = p; size = n;
+        pthread_create(&thread, 0, serve, 0); pthread_join(thread, 0); return result; }""",
+    "slot_changed": """#include <link.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        static CUresult own(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n); }
+        __attribute__((constructor)) static void patch(void)
+        { const struct link_map *map = dlopen(0, RTLD_LAZY); unsigned long known[DT_NUM] = {0};
+        for (const ElfW(Dyn) *one = map->l_ld; one->d_tag; one++)
+        if (one->d_tag < DT_NUM) known[one->d_tag] = one->d_un.d_val;
+        const ElfW(Rela) *one = (void *)known[DT_JMPREL], *end = one + known[DT_PLTRELSZ] / sizeof *one;
+        for (; one < end; one++) { const ElfW(Sym) *symbol = (ElfW(Sym) *)known[DT_SYMTAB] + ELF64_R_SYM(one->r_info);
+        void **slot = (void **)(map->l_addr + one->r_offset);
+        if (strcmp((char *)known[DT_STRTAB] + symbol->st_name, "cuMemAlloc_v2")) continue;
+        mprotect((void *)((unsigned long)slot & -4096ul), 4096, PROT_READ | PROT_WRITE); *slot = own; } }""",
+    "entry_changed": """#include <sys/mman.h>
+        __attribute__((constructor)) static void patch(void)
+        { void *page = (void *)((unsigned long)dlsym(RTLD_NEXT, "cuMemAlloc_v2") & -4096ul);
+        mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC); mprotect(page, 4096, PROT_READ | PROT_EXEC); }""",
     "swallowed": "CUresult cuMemFree_v2(CUdeviceptr p) { (void)p; return CUDA_SUCCESS; }",
     "freed_twice": "CUresult cuMemFree_v2(CUdeviceptr p) { NEXT(cuMemFree_v2)(p); NEXT(cuMemFree_v2)(p); return 0; }",
     "freed_late": """static CUdeviceptr kept;

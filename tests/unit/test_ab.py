@@ -55,6 +55,9 @@ FOUND = {
     },
     "size_padded": {"driver argument cuMemAlloc_v2 bytesize: 4.00 KiB -> 4.50 KiB": 1},
     "stream_dropped": {"driver argument cuMemcpyHtoDAsync_v2 hStream: (what cuStreamCreate gave) -> NULL": 1},
+    "by_another_thread": {"extra call cuCtxGetCurrent": 1, "extra call cuCtxSetCurrent": 1},
+    "slot_changed": {},
+    "entry_changed": {},
     "swallowed": {**NOT_FREED, "never forwarded cuMemFree_v2": 2,
                   "result cuMemFree_v2: CUDA_ERROR_INVALID_VALUE -> CUDA_SUCCESS": 1,
                   f"{LINE} pid (pid): 0 0 0x…, took … ms, 16": 1},
@@ -95,7 +98,7 @@ def files(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> AbFiles:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_a_wrong_library_changes(files: AbFiles, name: str) -> None:
+def test_what_a_library_changes(files: AbFiles, name: str) -> None:
     assert files.differences("--hook", files.hook(name)) == FOUND[name]
 
 

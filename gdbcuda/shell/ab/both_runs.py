@@ -7,7 +7,7 @@ import platform
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gdbcuda.compare import costs, outcome
@@ -22,13 +22,15 @@ from gdbcuda.log.source import LogSource
 from gdbcuda.shell.ab import running
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
 from gdbcuda.shell.ab.running import RecordedRun, RunPlan
-from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.hook_given import PRELOADED, hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import counted
 
 PATIENCE, TIMES_THE_FIRST = 60.0, 10.0  # of the second run
 SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+PATCHING = {"mprotect", "pkey_mprotect"}
 STILL_OPEN = "a call without its end"  # of a program that was ended in it
 WAYS_PAST_THE_LOADER = frozenset({"dl_iterate_phdr", "dlinfo", "_r_debug"})  # to the tables of symbols
 FIRST, AGAIN, SECOND = "first", "again", "second"
@@ -63,7 +65,7 @@ def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], 
         unsteady: set[str] = set()
         for number in range(wanted.repeat or int(wanted.twice)):
             again = running.run(with_limit(plans[0], runs[0]), os.path.join(folder, f"{AGAIN}{number or ''}"), stdin)
-            by_itself = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome))
+            by_itself = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome), False)
             unsteady.update(one.kind for one in by_itself)
         return report(runs, found, allowed, unsteady)
 
@@ -135,11 +137,28 @@ def seen(one: RecordedRun, of: RunSide) -> Outcome:
     return replace(one.outcome, pids=of.pids)
 
 
-def differences(found: Comparison, outcomes: tuple[Outcome, Outcome]) -> list[Difference]:
-    """Of the run itself first."""
+def may_patch(plan: RunPlan) -> bool:
+    """It has no function that a program could ask for, and can write code."""
+    from gdbcuda import elf
+
+    library = elf.open(plan.hook) if plan.hook else None
+    return library is not None and bool(PATCHING & library.undefined.keys()) and not any(
+        name.startswith(PRELOADED) for name in library.exported)  # fmt: skip
+
+
+def not_seen(found: Comparison, runs: Sequence[RecordedRun]) -> Iterator[str]:
+    if found.unnamed:
+        calls = counted(found.unnamed, "call")
+        yield f"{calls} came by a function of the hook library that has no name of the API: what that gave back"
+    elif may_patch(runs[-1].plan) and found.sides[1].hooks - found.sides[1].reached:
+        yield "which calls get to it: it has no function of the API, and may have changed the code of others"
+
+
+def differences(found: Comparison, outcomes: tuple[Outcome, Outcome], is_hidden: bool) -> list[Difference]:
+    """Of the run itself first. ``is_hidden``: whether the hook library is reached is not seen."""
     of_run = Findings()
     outcome.compare(*outcomes, of_run)
-    for name in sorted(found.sides[1].hooks - found.sides[1].reached):
+    for name in [] if is_hidden else sorted(found.sides[1].hooks - found.sides[1].reached):
         of_run.add(f"not reached: {name}", "hook library")
     return [*of_run.differences(), *found.findings.differences()]
 
@@ -149,7 +168,8 @@ def report(runs: Sequence[RecordedRun], found: Comparison, allowed: Allowed, uns
     outcomes = seen(runs[0], sides[0]), seen(runs[1], sides[1])
     memory = costs.own_memory(found.extra, sides[1])
     costs.note_memory(memory, found.findings)
-    every = differences(found, outcomes)
+    unseen = list(not_seen(found, runs))
+    every = differences(found, outcomes, may_patch(runs[-1].plan))
     all_found = [one for one in every if one.kind not in unsteady]
     left_out = sorted({one.kind for one in every} & unsteady)
     meant = [one for one in all_found if allowed.holds(one)]
@@ -160,7 +180,7 @@ def report(runs: Sequence[RecordedRun], found: Comparison, allowed: Allowed, uns
     return AbReport(
         os.path.basename(runs[0].plan.words[0]), (labels[0], labels[1]), outcomes,
         (sides[0].count(), sides[1].count()), names, [one for one in all_found if one not in meant], meant,
-        costs.times(found.both), memory, allowed.unused, found.is_blind, left_out,
+        costs.times(found.both), memory, allowed.unused, found.is_blind, unseen, left_out,
     )  # fmt: skip
 
 

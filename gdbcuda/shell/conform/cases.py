@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gdbcuda import elf
 from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract.bench import LIBRARY_PATH, Bench
 from gdbcuda.contract.endings import Ended
@@ -22,11 +21,11 @@ from gdbcuda.files import places
 from gdbcuda.shell.ab.both_runs import settings
 from gdbcuda.shell.conform.options import SEED, ConformOptions
 from gdbcuda.shell.demo import folder
+from gdbcuda.shell.hook_given import hook_given
 from gdbcuda.text import output, waiting
 from gdbcuda.text.sentences import meant
 
 PROGRAM = "contract/linked"
-AUDITING = "la_version"  # the loader asks for it first
 MISSING = re.compile(r"error while loading shared libraries: ([^:]+): cannot open shared object file")
 
 
@@ -117,11 +116,7 @@ def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
 
 def checked(hook: str) -> str:
     """Its absolute path, which the loader takes."""
-    library = elf.open(hook)
-    if library.kind != "shared":
-        raise UserError(f"{hook} is no shared library")
-    if AUDITING in library.exported:
-        raise UserError(f"{hook} is for LD_AUDIT (it has {AUDITING}): conform preloads it, and it does nothing then")
+    hook_given(hook)
     path = os.path.realpath(hook)
     if re.search(r"[ :]", path):
         raise UserError(f"the loader preloads no library whose path has a space or a colon: {path}")
