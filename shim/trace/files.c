@@ -18,6 +18,7 @@
 #define system_call_6(number, a, b, c, d, e, f, ...) \
     system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
 #define MOST_WAITS 10000
+#define WRITTEN_FIRST 512 /* records */
 #define MOST_FILES 10000 /* of one process number */
 
 struct trace gdbcuda_trace;
@@ -289,18 +290,26 @@ word trace_object(const struct trace *trace, word address)
     return found;
 }
 
-/* Its pages are written to before calls are recorded: the first write to each would cost one of them 1.2 us, and a file
- * that is only mapped to be read (MAP_POPULATE) still waits for that. (madvise(2); Linux 5.14) */
-static int is_mapped(word *ring, word size, long file)
+static int are_written(word *from, word words)
+{
+    word begin = (word)from & ~(word)(PAGE - 1), end = (word)(from + words);
+    return !FAILED(CALL(madvise, begin, end - begin, MADV_POPULATE_WRITE));
+}
+
+/* The pages of its first records are written to before calls are recorded: the first write to each would cost one of them
+ * 1.2 us, and a file that is only mapped to be read (MAP_POPULATE) still waits for that. Those of more records wait for
+ * their calls, 32 to a page: most threads of a program with many make few. (madvise(2); Linux 5.14) */
+static int is_mapped(word *ring, word records, word size, long file)
 {
     word at = (word)(ring + RING_HEADER), protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+    word first = records < WRITTEN_FIRST ? records : WRITTEN_FIRST, *more = (word *)at + records * FRONT_SIZE;
     if (FAILED(CALL(mmap, at, size, protection, flags, file, HEADER_SIZE)))
         return 0;
-    return !FAILED(CALL(madvise, at, size, MADV_POPULATE_WRITE)) ||
+    return (are_written((word *)at, first * FRONT_SIZE) && are_written(more, first * MORE_ROOM)) ||
            !FAILED(CALL(mmap, at, size, protection, flags | MAP_POPULATE, file, HEADER_SIZE));
 }
 
-static word kept(word *ring, word size)
+static word kept(word *ring, word records, word size)
 {
     struct path path;
     make_path(&path, &gdbcuda_trace, gdbcuda_trace.file, ring[RING_LWP]);
@@ -310,7 +319,7 @@ static word kept(word *ring, word size)
     word copy = 0;
     if (has_room(file, HEADER_SIZE + size))
         copy = (word)CALL(mmap, 0, HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (copy && !FAILED(copy) && !is_mapped(ring, size, file)) {
+    if (copy && !FAILED(copy) && !is_mapped(ring, records, size, file)) {
         CALL(munmap, copy, HEADER_SIZE);
         copy = 0;
     }
@@ -339,7 +348,7 @@ void ring_keep(word *ring, word records)
     if (!gdbcuda_trace.folder[0])
         return;
     int has_file = process_file(&gdbcuda_trace);
-    ring[RING_COPY] = has_file ? kept(ring, size) : 0;
+    ring[RING_COPY] = has_file ? kept(ring, records, size) : 0;
     if (ring[RING_COPY]) {
         ((word *)ring[RING_COPY])[RING_BEFORE] = ring[RING_BEFORE];
         COMPILER_KEEPS_ORDER();

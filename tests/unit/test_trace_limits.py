@@ -136,3 +136,36 @@ def test_of_all_who_start_programs(monkeypatch: pytest.MonkeyPatch, shim: Path) 
     """gdbcuda ab starts them as well."""
     monkeypatch.setattr(memory_limit, "limits", lambda pid: iter([60 << 20]))
     assert starting.environment({}, None, 32768, [])[starting.LAST] == "256"
+
+
+OF_ITS_RING = """
+#include <stdio.h>
+#include <string.h>
+int cuInit(unsigned);
+int main(void)
+{
+    char line[512];
+    int is_ring = 0, size, whole = 0, there = 0;
+    cuInit(0);
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof line, maps)) {
+        is_ring = strchr(line, '-') && !strstr(line, " kB") ? strstr(line, ".ring") != 0 : is_ring;
+        whole += is_ring && sscanf(line, "Size: %d", &size) == 1 ? size : 0;
+        there += is_ring && sscanf(line, "Rss: %d", &size) == 1 ? size : 0;
+    }
+    printf("%d of %d kB\\n", there, whole);
+    return 0;
+}
+"""
+
+
+def test_a_thread_of_few_calls_takes_little_memory(shim: Path, tmp_path: Path) -> None:
+    """The pages of a ring come with its calls."""
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (5, 14):
+        pytest.skip("before Linux 5.14 pages of a file are written to by their calls alone, or all at once")
+    program = str(tmp_path / "of_its_ring")
+    line = ["gcc", "-x", "c", "-", "-x", "none", f"-L{shim}/standin", "-lcuda", *OLDER_LIBC, "-o", program]
+    subprocess.run(line, input=OF_ITS_RING, text=True, check=True)
+    said = run(shim, tmp_path / "calls", *tracing(tmp_path / "calls"), program).done.stdout
+    there, whole = map(int, re.findall(r"(\d+)", said))
+    assert whole > 5000 and 0 < there < 1000, said
