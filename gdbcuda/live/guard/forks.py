@@ -34,8 +34,16 @@ def makes_process(function: int, stack: int, flags: int) -> bool:
     return not flags & CLONE_THREAD
 
 
+def flags_of(number: int, first: int) -> int | None:
+    """Of a system call that clones, whose first argument that is; None of any other. (clone(2): struct clone_args)"""
+    if number == SYS_CLONE3:
+        return int.from_bytes(process.InferiorMemory().read(first, 8), "little")
+    return first if number == SYS_CLONE else None
+
+
 def by_syscall(number: int, first: int, second: int) -> bool:
-    return number in (SYS_FORK, SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and not first & CLONE_THREAD)
+    flags = flags_of(number, first)
+    return number in (SYS_FORK, SYS_VFORK) or (flags is not None and not flags & CLONE_THREAD)
 
 
 WAYS: dict[str, Wanted] = {
@@ -52,11 +60,13 @@ def shares_and_runs_on(function: int, stack: int, flags: int) -> bool:
 
 
 def shares_by_syscall(number: int, first: int, second: int) -> bool:
-    return number in (SYS_VFORK, SYS_CLONE3) or (number == SYS_CLONE and shares_memory(0, 0, first))
+    flags = flags_of(number, first)
+    return number == SYS_VFORK or (flags is not None and shares_memory(0, 0, flags))
 
 
 def shares_and_runs_on_by_syscall(number: int, first: int, second: int) -> bool:
-    return number == SYS_CLONE3 or (number == SYS_CLONE and shares_and_runs_on(0, 0, first))
+    flags = flags_of(number, first)
+    return flags is not None and shares_and_runs_on(0, 0, flags)
 
 
 SHARING_WAYS: dict[str, Wanted] = {"clone": shares_and_runs_on}
