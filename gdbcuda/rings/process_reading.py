@@ -26,6 +26,8 @@ OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N k
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
 WITHOUT = ("{} makes system calls past libc, by one of which the program may confine itself: what pointers lead to, "
            "and calls of threads that began later or were forked, are not recorded")
+PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and the kernel lets nobody write into "
+            "/proc/self/mem: not all that it calls is recorded")
 AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
 FOR_EVER = 1e9  # seconds of CLOCK_MONOTONIC that no machine reaches
 ONE_SECOND = 10**9  # ticks: whatever a second is
@@ -78,6 +80,7 @@ class ProcessReading:
             self.log.problems[without_room(self.process)] += 1
         if made:
             self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
+            self.log.problems.update(PAST_PLT.format(name) for name in sorted(self.process.past_plt))
         return made
 
     def add_python(self, call: Call) -> None:

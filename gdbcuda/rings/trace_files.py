@@ -6,6 +6,7 @@ A file may be cut, or anything: what makes sense is taken, and nothing in it is 
 from __future__ import annotations
 
 import functools
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from gdbcuda.rings.ring_layout import (
     MOST_FUNCTIONS,
     MOST_RECORDS,
     PAST_LIBC,
+    PAST_PLT,
     PROCESS,
     RECORD,
     RING,
@@ -62,8 +64,9 @@ class BoundFunction:
 class TracedProcess:
     """``ticks``, ``monotonic`` and ``realtime`` (nanoseconds) are one moment. ``functions`` by the number that a record
     has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
-    wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``missed``: calls
-    of threads that could note none, once the program had confined itself."""
+    wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``past_plt``: what
+    they call through slots is not recorded; ``missed``: calls of threads that could note none, once the program had
+    confined itself."""
 
     pid: int = 0
     parent: int = 0
@@ -76,6 +79,7 @@ class TracedProcess:
     without_file: set[int] = field(default_factory=set)
     filtered: set[int] = field(default_factory=set)
     past_libc: set[str] = field(default_factory=set)
+    past_plt: set[str] = field(default_factory=set)
     missed: int = 0
 
 
@@ -104,6 +108,8 @@ def process(raw: bytes) -> TracedProcess:
             found.filtered.add(number)
         elif kind == PAST_LIBC:
             found.past_libc.add(text)
+        elif kind == PAST_PLT and where in objects:
+            found.past_plt.add(os.path.basename(objects[where].file))
         elif kind == A_FOLDER:
             found.folder = text
     return found

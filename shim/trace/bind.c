@@ -98,6 +98,7 @@ ASKED void la_preinit(uintptr_t *cookie)
 {
     (void)cookie;
     is_begun = 1;
+    slots_lead_to_recorded(1);
     if (may_confine)
         confine_from_now(1);
 }
@@ -114,11 +115,16 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
     if (space == THE_PROGRAMS_SPACE)
         python_noticed(object, *THERE(gdbcuda_python_v1));
     look_past_libc(object, name, *cookie);
+    if (is_begun)
+        slots_lead_to_recorded(0);
+    if (space == THE_PROGRAMS_SPACE)
+        slots_seen(object, *cookie);
     return BIND_TO | BIND_FROM;
 }
 
 ASKED unsigned la_objclose(uintptr_t *cookie)
 {
+    slots_gone(*cookie);
     trace_gone(THERE(gdbcuda_trace), *cookie);
     return 0;
 }
@@ -207,28 +213,35 @@ word asker_at(word address)
 }
 
 /* By the first letter: of the API, dlsym and dladdr, prctl, syscall. */
-static int may_be_ours(const char *name)
+int may_be_ours(const char *name)
 {
     return name[0] == 'c' || name[0] == 'n' || name[0] == 'd' || name[0] == 'p' || name[0] == 's' ||
            (name[0] == '_' && name[1] == '_' && name[2] == 'c');
 }
 
-/* Every reference of every object comes by here. */
+word reference_leads_to(const char *name, word original, word from, word to)
+{
+    if (from == to)
+        return original;
+    word told = tells_of_end_and_others(name, original);
+    if (told != original || !may_be_ours(name))
+        return told;
+    if (trace_is_system(THERE(gdbcuda_trace), to))
+        return name[0] == 'd' ? answers_for_recorded(name, original) : tells_of_seccomp(name, original);
+    if (!text_order(name, "dlsym"))
+        return answers_recorded(original);
+    const struct api_function *function = function_named(name);
+    return function ? recorded(function, original, from) : original;
+}
+
+/* Every reference of every object that has a PLT comes by here. */
 ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
                              const char *name)
 {
-    (void)index, (void)flags;
-    if (*from == *to)
-        return symbol->st_value;
-    word told = tells_of_end_and_others(name, symbol->st_value);
-    if (told != symbol->st_value || !may_be_ours(name))
-        return told;
-    if (trace_is_system(THERE(gdbcuda_trace), *to))
-        return name[0] == 'd' ? answers_for_recorded(name, symbol->st_value) : tells_of_seccomp(name, symbol->st_value);
-    if (!text_order(name, "dlsym"))
-        return answers_recorded(symbol->st_value);
-    const struct api_function *function = function_named(name);
-    return function ? recorded(function, symbol->st_value, *from) : symbol->st_value;
+    (void)index;
+    if (*flags & LA_SYMB_DLSYM)
+        slots_lead_to_recorded(0);
+    return reference_leads_to(name, symbol->st_value, *from, *to);
 }
 
 /* For what `ld --wrap` has led to a wrapper (shim/wrap). */

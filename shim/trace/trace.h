@@ -89,6 +89,15 @@ void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);
 word recorded_at(word address); /* the function that this code records; the address itself for other code */
 
+int may_be_ours(const char *name);
+word reference_leads_to(const char *name, word original, word from, word to); /* the last two are objects */
+
+/* slots.c */
+struct link_map;
+void slots_seen(const struct link_map *object, word entry);
+void slots_gone(word entry);
+void slots_lead_to_recorded(int are_all_filled);
+
 /* handed_out.c: what is called after a call of such a function; 0 for others. */
 word handed_out_by(const char *name);
 
@@ -109,7 +118,6 @@ word tells_of_seccomp(const char *name, word original);
 void confine_from_now(int is_worth_a_file);
 
 /* past_libc.c */
-struct link_map;
 void past_libc_begin(char **environment);
 int may_confine_past_libc(const struct link_map *object);
 

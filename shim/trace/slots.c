@@ -1,0 +1,109 @@
+/* What is compiled with -fno-plt calls through a slot that the loader has filled without asking anybody, and so does
+ * who takes a function's address. The slots of an object are led to what records once the loader has filled them: in
+ * front of the program's first constructor, and at the next dlopen or dlsym behind a later object's. */
+#include "trace.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/syscall.h>
+
+#define MOST_WAITING 512
+#define FAILED(result) ((word)(result) >= (word)-4095)
+
+static struct waiting {
+    const struct link_map *object;
+    word entry; /* of `trace_entry` */
+} waiting[MOST_WAITING];
+static word waiting_count;
+
+struct references {
+    const ElfW(Rela) *begin, *end;
+    const ElfW(Sym) *symbols;
+    const char *names;
+};
+
+void slots_seen(const struct link_map *object, word entry)
+{
+    if (waiting_count < MOST_WAITING)
+        waiting[waiting_count++] = (struct waiting){object, entry};
+}
+
+void slots_gone(word entry)
+{
+    for (word i = 0; i < waiting_count; i++)
+        if (waiting[i].entry == entry)
+            waiting[i--] = waiting[--waiting_count];
+}
+
+/* The loader has made addresses of them, where it could write there. */
+static word address_in(const struct link_map *object, word found)
+{
+    return found < object->l_addr ? found + object->l_addr : found;
+}
+
+/* Those that name a symbol: relative ones come first. */
+static struct references references_of(const struct link_map *object)
+{
+    word table = 0, size = 0, relative = 0, symbols = 0, names = 0;
+    for (const ElfW(Dyn) *one = object->l_ld; one->d_tag != DT_NULL; one++) {
+        word found = one->d_un.d_val;
+        table = one->d_tag == DT_RELA ? address_in(object, found) : table;
+        size = one->d_tag == DT_RELASZ ? found : size;
+        relative = one->d_tag == DT_RELACOUNT ? found : relative;
+        symbols = one->d_tag == DT_SYMTAB ? address_in(object, found) : symbols;
+        names = one->d_tag == DT_STRTAB ? address_in(object, found) : names;
+    }
+    const ElfW(Rela) *begin = (const ElfW(Rela) *)table;
+    word count = begin && symbols && names ? size / sizeof *begin : 0;
+    return (struct references){begin + (relative < count ? relative : count), begin + count,
+                               (const ElfW(Sym) *)symbols, (const char *)names};
+}
+
+/* Its page may be read-only by now, and whoever changed that would change it for the loader too. */
+static int is_led(long memory, word *slot, word to)
+{
+    return !FAILED(memory) && system_call(SYS_pwrite64, (word)memory, (word)&to, sizeof to, (word)slot, 0, 0) == sizeof to;
+}
+
+static word not_led;
+
+/* Whether it is filled, or nothing of ours. */
+static int lead(const struct waiting *one, long memory, const struct references *all, const ElfW(Rela) *reference)
+{
+    if (ELF64_R_TYPE(reference->r_info) != R_X86_64_GLOB_DAT)
+        return 1;
+    const char *name = all->names + all->symbols[ELF64_R_SYM(reference->r_info)].st_name;
+    if (!may_be_ours(name))
+        return 1;
+    word *slot = (word *)(one->object->l_addr + reference->r_offset), original = *(volatile word *)slot;
+    if (!original)
+        return 0;
+    word to = reference_leads_to(name, original, one->entry, asker_at(original));
+    not_led += to != original && !is_led(memory, slot, to);
+    return 1;
+}
+
+static int is_done(const struct waiting *one, long memory)
+{
+    const struct references all = references_of(one->object);
+    int found = 1;
+    not_led = 0;
+    for (const ElfW(Rela) *reference = all.begin; reference < all.end; reference++)
+        found &= lead(one, memory, &all, reference);
+    if (not_led)
+        trace_entry(this_trace(), PAST_PLT, 0, 0, one->entry, base_name(one->object->l_name));
+    return found;
+}
+
+void slots_lead_to_recorded(int are_all_filled)
+{
+    if (!waiting_count || recorder_state()[STATE_CONFINED])
+        return;
+    long memory = system_call(SYS_openat, (word)AT_FDCWD, (word) "/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
+    for (word i = 0; i < waiting_count; i++)
+        if (is_done(&waiting[i], memory) || are_all_filled)
+            waiting[i--] = waiting[--waiting_count];
+    if (!FAILED(memory))
+        system_call(SYS_close, (word)memory, 0, 0, 0, 0, 0);
+}
