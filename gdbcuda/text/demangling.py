@@ -15,13 +15,16 @@ from gdbcuda.text.cplusplus import whole
 CUT = "…"  # at the end of a text of which the recorder has kept the first bytes
 UNNAMED = re.compile(r"_GLOBAL__N_\w*")
 LIBRARY = "libstdc++.so.6"
+HASH = re.compile(r"::h[0-9a-f]{16}$")
+ESCAPES = {"LT": "<", "GT": ">", "RF": "&", "BP": "*", "C": ",", "LP": "(", "RP": ")", "SP": "@"}
+ESCAPED = re.compile(rf"\$({'|'.join(ESCAPES)}|u([0-9a-f]{{1,5}}))\$")
 
 
 @functools.lru_cache(maxsize=65536)
 def demangled(name: str) -> str:
     """The name itself where it is none of C++'s, or there is no C++ runtime (a gdb that is linked statically)."""
     if not name.startswith("_Z") or runtime() is None:
-        return name
+        return of_rust(name)
     import ctypes  # loaded when first used
 
     symbol, at, version = name.partition("@")
@@ -31,7 +34,16 @@ def demangled(name: str) -> str:
         return begun(name)
     found = ctypes.cast(text, ctypes.c_char_p).value or b""
     runtime().free(text)
-    return found.decode(errors="replace") + at + version
+    return of_rust(found.decode(errors="replace")) + at + version
+
+
+def of_rust(name: str) -> str:
+    """ "r::Pool$LT$u64$GT$::grow::h6a5a2de803992af2" -> "r::Pool<u64>::grow", as the debug info has it: Rust's names
+    are C++'s, with a hash at the end. (rustc_symbol_mangling: legacy.rs.)"""
+    if not HASH.search(name):
+        return name
+    text = re.sub(r"(^|::)_\$", r"\1$", HASH.sub("", name).replace("..", "::"))
+    return ESCAPED.sub(lambda found: ESCAPES.get(found[1]) or chr(int(found[2], 16)), text)
 
 
 def readable(name: str) -> str:

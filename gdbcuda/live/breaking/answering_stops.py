@@ -16,7 +16,7 @@ from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.host import console
+from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.layers import answering_code
 from gdbcuda.live.noticing import answer_search, hooks_without_names
 from gdbcuda.live.placing import own_process, unloading
@@ -141,7 +141,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
             if made.enabled != breakpoint.enabled:
                 made.enabled = breakpoint.enabled
             if made.condition != breakpoint.condition:
-                made.condition = breakpoint.condition
+                with gdb_cli.in_c():
+                    made.condition = breakpoint.condition
             inherit(breakpoint, made)
 
 

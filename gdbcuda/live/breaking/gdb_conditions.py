@@ -15,6 +15,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
+from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import own_prototypes
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
@@ -72,7 +73,7 @@ def refuse_form(text: str) -> None:
     """Numbers and syntax: with a number for each name, which gdb knows only when the function is loaded."""
     form = text if CAST.search(text) else NAME.sub("0", MEMBERS.sub("", text))
     try:
-        gdb.parse_and_eval(f"sizeof ({form})")  # which calls nothing and reads nothing
+        gdb_cli.evaluated(f"sizeof ({form})")  # which calls nothing and reads nothing
     except gdb.error as problem:
         if "Invalid number" in str(problem):
             why = "gdb reads this condition: sizes like 1G go with parameters alone"
@@ -86,7 +87,7 @@ def is_known(name: str) -> bool:
     if name in OF_C or not layers.named_hooks():
         return True
     try:
-        gdb.parse_and_eval(f"sizeof ({name})")
+        gdb_cli.evaluated(f"sizeof ({name})")
         return True
     except gdb.error:
         return any(may_have(file, name) or is_beside(file, name) for file in layers.named_hooks())

@@ -19,7 +19,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
-from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host import console, gdb_cli, inferiors
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names
 from gdbcuda.live.stopping import call_sites
@@ -60,7 +60,8 @@ def set_aside(one: gdb.Breakpoint, wish: BreakWish, places: list[locations.Locat
     _aside.append(Aside(one, one.condition, [place for place in places if not place.enabled]))
     changed = changed_condition(one, wish)
     own = f" && ({changed})" if changed else ""
-    one.condition = f"$_cuda_break({quoted(wish.words)}){own}"
+    with gdb_cli.in_c():
+        one.condition = f"$_cuda_break({quoted(wish.words)}){own}"
     switch(_aside[-1], True)
 
 
@@ -72,7 +73,8 @@ def changed_condition(one: gdb.Breakpoint, wish: BreakWish) -> str:
 def after(event: object = None) -> None:
     """Everything as it was; also before the next prompt, for gdb runs no hook behind a save that failed."""
     for one in filter(lambda one: one.breakpoint.is_valid(), _aside):
-        one.breakpoint.condition = one.condition
+        with gdb_cli.in_c():
+            one.breakpoint.condition = one.condition
         switch(one, False)
     _aside.clear()
     for inferior in filter(gdb.Inferior.is_valid, _without_sites):
@@ -104,7 +106,8 @@ def on_modified(one: gdb.Breakpoint) -> None:
         return
     if found[2]:
         own = re.sub(r"(\$_cuda_(?:count|returns)\()\d+", rf"\g<1>{one.number}", found[2])
-        one.condition = own if own != "1" else None
+        with gdb_cli.in_c():
+            one.condition = own if own != "1" else None
 
 
 def adopt(one: gdb.Breakpoint, words: str) -> None:

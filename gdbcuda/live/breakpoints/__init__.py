@@ -57,7 +57,8 @@ def adopt(one: gdb.Breakpoint, wish: BreakWish, condition: str) -> None:
     """One that gdb has made already."""
     wish.native = condition
     ours.of(one.number).wish = wish
-    one.condition = condition or None
+    with gdb_cli.in_c():
+        one.condition = condition or None
     keep(one, wish)
 
 
@@ -92,7 +93,8 @@ def execute_break(line: str) -> gdb.Breakpoint:
     allowed, made = gdb.parameter("breakpoint pending"), list[gdb.Breakpoint]()
     _making.append(made)
     try:
-        gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
+        with gdb_cli.in_c():
+            gdb_cli.execute(line if allowed else f"with breakpoint pending on -- {line}")
     finally:
         _making.pop()
     if not made:

@@ -164,4 +164,4 @@ def limit_line(account: Account) -> str:
 def address_of(view: str, words: list[str]) -> int:
     if not words:
         raise UserError(f"{view} wants an address, for example: cuda-memory {view} dptr")
-    return int(gdb.parse_and_eval(f"(unsigned long)({' '.join(words)})"))
+    return int(gdb.parse_and_eval(" ".join(words))) & (1 << 64) - 1

@@ -8,6 +8,7 @@ and at a terminal gdb never prompts again. So what a handler needs comes from th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Callable
@@ -16,6 +17,8 @@ import gdb
 
 from gdbcuda.live.host import inferiors
 
+LANGUAGE = re.compile(r'"(?:auto; currently )?([^"]+)"')  # The current source language is "auto; currently rust".
+LIKE_C = frozenset(("c", "c++", "asm", "minimal", "objective-c", "opencl", "unknown"))
 _events: list[str] = []  # that are being handled, the outermost first
 _waiting: list[Callable[[], None]] = []
 _for_us: list[str] = []
@@ -94,6 +97,24 @@ def setting(name: str, value: str) -> Iterator[None]:
         yield
     finally:
         execute(f"set {name} {spelled(before)}")
+
+
+@contextmanager
+def in_c() -> Iterator[None]:
+    """What we write for gdb is C, whatever the program is written in. A breakpoint keeps the language that is current
+    when it is made: in that gdb reads its condition, then and with each library that comes. (In Rust's a cast is a
+    syntax error, and "app" is put into the process.)"""
+    found = LANGUAGE.search(execute("show language")) if is_possible() else None
+    if found is None or found[1] in LIKE_C:
+        yield
+        return
+    with setting("language", "c"):
+        yield
+
+
+def evaluated(text: str) -> gdb.Value:
+    with in_c():
+        return gdb.parse_and_eval(text)
 
 
 def spelled(value: object) -> object:

@@ -113,7 +113,7 @@ def call(libc: Image, name: str, *arguments: int) -> int:
     types, given = ", ".join(["unsigned long"] * len(arguments)), ", ".join(f"{one}ul" for one in arguments)
     given = given.replace("-1ul", "~0ul")
     try:
-        value = gdb.parse_and_eval(f"((unsigned long (*)({types})) {function.address:#x})({given})")
+        value = gdb_cli.evaluated(f"((unsigned long (*)({types})) {function.address:#x})({given})")
     except gdb.error as problem:
         raise NoDetour(f"{name} cannot be called in the program ({str(problem).splitlines()[0]})") from None
     return int(value) & (1 << 64) - 1

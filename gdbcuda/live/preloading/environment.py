@@ -15,6 +15,7 @@ from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage.environment import POINTER
 from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process import variables
@@ -40,9 +41,9 @@ def call_setenv(name: str, value: str) -> bool:
     """False where it cannot be called. (gdb calls malloc for the strings, and gdb 10 may know only 32 bits of its
     address, see ``target.whole``: the process would be left at a SIGSEGV.)"""
     try:
-        if not process.object_of(int(gdb.parse_and_eval("(unsigned long)&malloc"))):
+        if not process.object_of(int(gdb_cli.evaluated("(unsigned long)&malloc"))):
             return False
-        gdb.parse_and_eval(f"((int(*)(char*,char*,int))setenv)({quoted(name)}, {quoted(value)}, 1)")
+        gdb_cli.evaluated(f"((int(*)(char*,char*,int))setenv)({quoted(name)}, {quoted(value)}, 1)")
     except gdb.error:
         return False
     return True

@@ -79,7 +79,7 @@ def by_stack() -> bytes:
 def loader_variable(name: str) -> int:
     """Its address. (gdb 10 says only 32 bits of it in objects with sections that its BFD does not know, such as
     .relr.dyn; of functions it says all.)"""
-    low = int(gdb.parse_and_eval(f"(unsigned long)&{name}")) & 0xFFFFFFFF
+    low = int(gdb_cli.evaluated(f"(unsigned long)&{name}")) & 0xFFFFFFFF
     places = gdb.decode_line(LOADER_FUNCTION)[1]
     if not places:
         raise gdb.error(f"no {LOADER_FUNCTION} here")

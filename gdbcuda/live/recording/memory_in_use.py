@@ -90,7 +90,7 @@ def call(spot: planting.PlantingSpot, *arguments: int) -> str:
     types = ", ".join(["unsigned long"] * len(arguments))
     given = ", ".join(f"{one:#x}" for one in arguments)
     try:
-        status = int(gdb.parse_and_eval(f"((unsigned int (*)({types})) {spot.address:#x})({given})"))
+        status = int(gdb_cli.evaluated(f"((unsigned int (*)({types})) {spot.address:#x})({given})"))
     except gdb.error as problem:
         raise UserError(f"{spot.symbol} cannot be called in the program: {str(problem).splitlines()[0]}") from None
     function = table_version.table().function(spot.symbol)

@@ -1,0 +1,66 @@
+"""A program that is not written in C: what we write for gdb is C all the same, and Rust's names are known."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scenario import Scenario
+
+PROGRAM = """
+#[link(name = "cuda")]
+extern "C" {
+    fn cuInit(flags: u32) -> i32;
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, device: i32) -> i32;
+    fn cuCtxSetCurrent(context: usize) -> i32;
+    fn cuMemAlloc_v2(block: *mut u64, bytesize: usize) -> i32;
+}
+struct Pool<T> { blocks: Vec<T> }
+impl Pool<u64> {
+    #[inline(never)]
+    fn grow(&mut self, bytesize: usize) {
+        let mut block = 0u64;
+        unsafe { cuMemAlloc_v2(&mut block, bytesize) };
+        self.blocks.push(block);
+    }
+}
+fn main() {
+    let mut context = 0usize;
+    unsafe { cuInit(0); cuDevicePrimaryCtxRetain(&mut context, 0); cuCtxSetCurrent(context); }
+    let mut pool = Pool::<u64> { blocks: vec![] };
+    for bytesize in [1 << 20, 77, 3 << 30] { pool.grow(bytesize); }
+}
+"""
+LINE = next(number for number, line in enumerate(PROGRAM.split("\n"), 1) if "unsafe { cuMemAlloc" in line)
+
+
+@pytest.mark.parametrize("language", ["rust", "go", "pascal", "fortran", "ada", "c++"])
+def test_conditions_are_read_as_they_are_written(local: Scenario, language: str) -> None:
+    """gdb keeps the language that is current when a breakpoint is made; the user's is as it was."""
+    text = local.run("test_alloc", f"set language {language}",
+                     "cuda-break cuMemAlloc if bytesize > 1G && caller in app", "cuda-break cuMemAlloc --on error",
+                     "RUN", "set language auto", "continue", "continue", f"set language {language}",
+                     "show language")  # fmt: skip
+    stops = re.findall(r"^Breakpoint (\d)  .*bytesize=(\d+)", text, re.MULTILINE)
+    assert stops[:2] == [("1", str((1 << 30) + 1)), ("1", str(3 << 30))], text
+    assert "Error in" not in text and f'current source language is "{language}"' in text
+
+
+def test_a_program_in_rust(scenario: Scenario, tmp_path: Path) -> None:
+    if not shutil.which("rustc"):
+        pytest.skip("rustc is not installed")
+    (tmp_path / "app.rs").write_text(PROGRAM)
+    line = ["rustc", "-g", "-L", f"{scenario.shim}/standin", "-o", "app", "app.rs"]
+    subprocess.run(line, cwd=tmp_path, check=True, timeout=120)
+    whole = "app::Pool<u64>::grow"
+    text = scenario.run(tmp_path / "app", "cuda-break cuMemAlloc if bytesize > 1G",
+                        f"cuda-break cuMemAlloc --from {whole} if bytesize == 77", "cuda-log start cuMemAlloc", "RUN",
+                        "continue", "cuda-memory who $rdi", "cuda-log show if caller in grow && bytesize == 77")
+    stops = re.findall(r"^Breakpoint (\d)  .*bytesize=(\d+)", text, re.MULTILINE)
+    assert stops == [("2", "77"), ("1", str(3 << 30))], text
+    assert f"called by app {whole}() at app.rs:{LINE}, thread 1" in text
+    assert re.search(rf"cuMemAlloc_v2\(.* bytesize=77\).*  by {whole} at app.rs:{LINE}$", text, re.MULTILINE), text
+    assert "Error in" not in text
