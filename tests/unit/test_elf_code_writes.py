@@ -10,6 +10,8 @@ import pytest
 from elf_build import compiled
 
 from gdbcuda import elf
+from gdbcuda.elf.code import x86_writes
+from gdbcuda.elf.code.x86_writes import unchecked_writes
 
 SOURCE = """
 #include <stdbool.h>
@@ -58,3 +60,26 @@ def test_written_without_a_test(tmp_path: Path, level: str, compiler: str) -> No
     names = [name for name in library.exported if f"int {name}(" in SOURCE]
     found = {name: library.code.unchecked_writes((one := library.exported[name]).value, one.size) for name in names}
     assert {name: numbers for name, numbers in found.items() if numbers} == WRITTEN
+
+
+@pytest.mark.parametrize("code", [
+    "48 89 07",  # mov %rax,(%rdi)
+    "89 04 27",  # the same with the byte of an index, and none
+    "f3 0f 7f 07",  # movdqu %xmm0,(%rdi)
+    "49 89 fc  41 c7 04 24 01 00 00 00",  # mov %rdi,%r12; movl $1,(%r12)
+    "49 89 fd  41 c6 45 00 01",  # mov %rdi,%r13; movb $1,0(%r13)
+    "48 89 fd  c7 45 00 01 00 00 00",  # mov %rdi,%rbp; movl $1,0(%rbp)
+    "49 89 fc  4c 89 e5  c7 45 00 01 00 00 00",  # mov %rdi,%r12; mov %r12,%rbp; movl $1,0(%rbp)
+    "48 89 7c 24 f8  48 8b 6c 24 f8  c7 45 00 01 00 00 00",  # mov %rdi,-8(%rsp); mov -8(%rsp),%rbp; movl $1,0(%rbp)
+])  # fmt: skip
+def test_whatever_register_it_is_written_through(code: str) -> None:
+    assert unchecked_writes(bytes.fromhex(code) + b"\xc3") == {0}
+
+
+def test_what_is_not_walked_writes_nothing(shim: Path) -> None:
+    """Of wrappers, which write on their own stack alone; and one of twenty functions of libc."""
+    libc = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc.so" in line)
+    asked = [(elf.open(path), step) for path, step in ((str(shim / "libgdbcuda-hook.so"), 3), (libc, 20))]
+    codes = [file.code.bytes(one.value, one.size) for file, step in asked for one in [*file.exported.values()][::step]]
+    skipped = [code for code in codes if not x86_writes._ELSEWHERE.search(code)]
+    assert len(skipped) > 200 and not any(x86_writes._Walk(code).unchecked() for code in skipped)

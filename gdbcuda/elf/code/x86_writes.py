@@ -7,10 +7,11 @@ x86-64, section 3.2; Intel SDM, volume 2.)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, Union
+from typing import Callable, NamedTuple, Union
 
 from gdbcuda.elf.code.x86_read import PREFIXES, Instruction, UnknownInstruction, decode, has_operand, is_bare
 
@@ -30,6 +31,7 @@ _NOTHING = frozenset((b"\x0f\x1e", b"\x0f\x1f"))  # endbr64, nop
 _GROUPS = frozenset(b"\x80\x81\x83\xc0\xc1\xc6\xc7\xd0\xd1\xd2\xd3\xf6\xf7\xfe\xff")
 _ADD = 16  # the first of such a group: behind all registers
 _NEAR = 4096  # bytes: page 0 is mapped nowhere
+_SHORT = 4096  # bytes of a function that is remembered
 _STEPS = 1000  # of all ways through a function together
 
 Place = Union[int, tuple[int, int]]  # a register; what is so far from where rsp or rbp points
@@ -165,7 +167,36 @@ class _Walk:
 
 
 def unchecked_writes(code: bytes) -> set[int]:
-    return _Walk(code).unchecked()
+    if not _ELSEWHERE.search(code):
+        return set()
+    return set(_of_short(code)) if len(code) < _SHORT else _Walk(code).unchecked()
+
+
+@lru_cache(maxsize=4096)  # of one library, which is asked about at its load and again when it is checked
+def _of_short(code: bytes) -> frozenset[int]:
+    return frozenset(_Walk(code).unchecked())
+
+
+def _bytes(is_one: Callable[[int], bool]) -> bytes:
+    return b"[" + b"".join(re.escape(bytes([one])) for one in range(256) if is_one(one)) + b"]"
+
+
+def _any(opcodes: frozenset[bytes]) -> bytes:
+    return b"(?:" + b"|".join(map(re.escape, sorted(opcodes))) + b")"
+
+
+# Bytes without which nothing is written but the function's own stack, wherever its instructions begin: most wrappers
+# have none of them, and are not walked. The byte behind an opcode is mode << 6 | field << 3 | base.
+_ELSEWHERE = re.compile(b"|".join((
+    _any(_STORES) + _bytes(lambda one: one < 0xC0 and one & 7 not in _STACK),
+    _any(_STORES) + _bytes(lambda one: one < 0xC0 and one & 7 == 4) + _bytes(lambda one: one & 7 != 4),  # an index
+    # r12 or r13
+    _bytes(lambda one: one & 0xF1 == 0x41) + _any(_STORES) + _bytes(lambda one: one < 0xC0 and one & 7 in _STACK),
+    # rsp or rbp becomes what it is not elsewhere: a mov of one of them to the other is none
+    b"\x89" + _bytes(lambda one: one >= 0xC0 and one & 7 in _STACK and one not in b"\xe5\xec"),
+    _bytes(lambda one: one & 0xF4 == 0x44) + b"\x89[\xe5\xec]",  # but of r12, r13
+    _any(_LOADS) + _bytes(lambda one: one >> 3 & 7 in _STACK),
+)), re.DOTALL)  # fmt: skip
 
 
 @lru_cache(maxsize=4096)  # compilers write few others
