@@ -4,6 +4,7 @@ What the extension imports is in the copy already; that is nearly half of what a
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -16,9 +17,15 @@ from typing import Any
 import gdb
 
 import gdbcuda.api
-import gdbcuda.elf
+import gdbcuda.check.file
 import gdbcuda.live
 from gdbcuda.live.host import lazily
+
+USED_BY_MANY = (
+    "bz2", "difflib", "gdbcuda.calls.captures", "gdbcuda.ledger.data", "gdbcuda.ledger.sites", "gdbcuda.ledger.views",
+    "gdbcuda.log.views.changes", "gdbcuda.remote.plan", "gdbcuda.shell.trace.python_names", "html", "locale", "lzma",
+    "shutil", "tabulate",
+)  # fmt: skip
 
 
 def serve(number: int, places: int, hook: str) -> None:
@@ -27,7 +34,7 @@ def serve(number: int, places: int, hook: str) -> None:
     copies need it."""
     os.set_inheritable(number, False)
     import_all()
-    gdbcuda.elf.open(hook).hidden_functions  # noqa: B018
+    gdbcuda.check.file.check(hook)
     gc.freeze()  # else each copy, when it ends, writes to all that it shares with this gdb: half of its time
     with socket.socket(fileno=number) as end:
         while True:
@@ -46,6 +53,9 @@ def serve(number: int, places: int, hook: str) -> None:
 
 def import_all() -> None:
     """But what waits for its first use: handlers of events ask whether that is loaded."""
+    for name in USED_BY_MANY:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for module in pkgutil.walk_packages(gdbcuda.live.__path__, "gdbcuda.live."):
         if module.name not in lazily.MODULES:
             importlib.import_module(module.name)

@@ -60,7 +60,7 @@ class Scenario:
 
     ``in_full``: with what users have and most tests need not wait for: a gdbserver behind a pipe, the debug info of
     this machine's C library, where it is installed, and the check of our hook library's build, which says the same
-    each time of our samples, and in a gdb of its own. They take most of a scenario's time."""
+    each time, and in a gdb of its own. They take most of a scenario's time."""
 
     shim: Path
     place: str = "local"
@@ -86,8 +86,7 @@ class Scenario:
         """All that gdb and the program printed. The word RUN among the commands starts the program, here or there."""
         hook = self.hook if hook == "default" else hook
         path = self.sample(program) if isinstance(program, str) else program
-        is_ours = hook == self.hook and isinstance(program, str)
-        words = [self.load(hook, is_ours)] if hook else []
+        words = [self.load(hook, hook == self.hook)] if hook else []
         if self.variables:  # a server gets them by its own wrapper
             words.append(f"set exec-wrapper env {' '.join(self.variables)}")
         words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
