@@ -14,6 +14,15 @@ from shim_support import Run, build_shim, clean_environment
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """``smoke("local", "auto")``: of the test's parameters those alone that have these words."""
+    for item in items:
+        parameters = getattr(item, "callspec", None)
+        item.own_markers = [one for one in item.own_markers
+                            if one.name != "smoke" or all(word in parameters.id for word in one.args)]  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def shim() -> Path:
     """The build directory of the shim, brought up to date."""

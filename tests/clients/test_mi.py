@@ -52,7 +52,7 @@ def test_the_list_of_breakpoints_is_silent(ide: Ide) -> None:
     assert "cuMemAlloc_v2" in ide.do('-interpreter-exec console "info breakpoints"')
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("sync")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stop_in_the_hook(open_ide, mode: str) -> None:
     ide = open_ide("test_alloc", mode=mode)

@@ -159,7 +159,7 @@ def test_survives_a_second_run(local: Scenario) -> None:
     assert len(enabled_rows(text)) == 1
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_survives_dlopen(scenario: Scenario) -> None:
     text = scenario.run("dlsym_alloc", "cuda-break cuMemAlloc --in driver", "RUN", "info breakpoints")
     assert "Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(" in text

@@ -19,7 +19,7 @@ def test_survives_a_second_run_with_a_return_breakpoint(local: Scenario) -> None
     assert text.count("= CUDA_SUCCESS") == 2
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_on_error_shows_the_name(scenario: Scenario) -> None:
     text = scenario.run(
         "test_alloc", "cuda-break cuMemAlloc --on error", "RUN", "cuda-call", environment={"GDBCUDA_MEMORY_LIMIT": "2g"}

@@ -46,7 +46,7 @@ def with_commands(one: Typist, number: int, *lines: str) -> str:
     return one.type(f"commands {number}", *lines, "end")
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("words0")
 @pytest.mark.parametrize("words", [("silent", "print a", "continue"), ("continue",)])
 def test_a_program_without_cuda(local: Scenario, compile_c, words: tuple[str, ...]) -> None:
     one = Typist(local.environment(), str(compile_c("squares", SQUARES)))
@@ -61,7 +61,7 @@ def test_a_program_without_cuda(local: Scenario, compile_c, words: tuple[str, ..
 EVERYTHING = ("cuda-log start 'cuMem*'", "cuda-dlsym log on", "set cuda-memory-stop on", "set cuda-recursion-limit 50")
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("on return", "with all that listens")
 @pytest.mark.parametrize("first", [(), EVERYTHING], ids=["alone", "with all that listens"])
 @pytest.mark.parametrize("breakpoint", [
     "break cuMemAlloc_v2",

@@ -28,7 +28,7 @@ def test_full_call(scenario: Scenario) -> None:
     assert re.search(r"^  kind +.*cudaMemcpyKind +cudaMemcpyHostToDevice \(1\)$", text, re.MULTILINE)
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_json(scenario: Scenario) -> None:
     call = last_json(scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "cuda-call --json"))
     assert (call["function"], call["base"], call["api"], call["layer"]) == (

@@ -149,7 +149,8 @@ def test_one_thread_alone_is_delayed(local: Scenario, racing: tuple[Path, Path])
     assert re.search(r"^2 +[01] times? ", text, re.MULTILINE) and "granted" in text, text
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("gdbserver", "auto")
+@pytest.mark.smoke("local", "off")
 @pytest.mark.parametrize("guard", ["auto", "off"])
 def test_what_calls_have_written(scenario: Scenario, compile_c, tmp_path: Path, guard: str) -> None:
     """Of a call that succeeded, where there is a place for it; two of one function."""

@@ -42,7 +42,8 @@ def injected(text: str) -> list[str]:
     return re.findall(r"^(\d+ +\d+ times?) ", text, re.MULTILINE)
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("gdbserver", "auto")
+@pytest.mark.smoke("local", "off")
 @pytest.mark.parametrize("guard", ["auto", "off"])
 def test_the_program_sees_a_driver_that_fails(scenario: Scenario, guard: str) -> None:
     """Only in the layer meant, for the callers meant; in the process and by gdb."""

@@ -58,7 +58,7 @@ def opened(text: str) -> dict[str, dict]:
     return {row["name"] or "NULL": row for row in rows if row["resolver"] in ("dlopen", "dlmopen")}
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_a_path_as_it_was_asked_for_and_where_it_was_found(scenario: Scenario, built: Path) -> None:
     text = scenario.run(built / "program", "cuda-dlsym log on", "RUN", "cuda-dlsym log show", hook=None)
     rows = [line for line in text.splitlines() if " dlopen of libc" in line]

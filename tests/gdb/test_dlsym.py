@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AT_FREE = "cuda-break cuMemFree --in driver --from any"
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_implementations_and_who_reaches_which(scenario: Scenario) -> None:
     text = scenario.run("dlsym_alloc", "break main", "RUN", "cuda-dlsym")
     assert re.search(r"^dlsym +hook +libgdbcuda-hook.so +- +0x", text, re.MULTILINE)

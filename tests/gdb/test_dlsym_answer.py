@@ -21,7 +21,7 @@ def results(text: str) -> dict[str, str]:
     return {way: "none" if "no such" in what else what.rpartition(" ")[2] for way, what in rows}
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_the_driver_instead_of_the_hook(scenario: Scenario, by: str) -> None:
     hook = scenario.sample("wrong/only_dlsym.so")
     assert results(scenario.run("dlsym_alloc", "RUN", hook=hook))["local, handle"] == "2"

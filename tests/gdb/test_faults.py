@@ -126,7 +126,7 @@ def test_in_a_breakpoint_that_looks_on(local: Scenario) -> None:
                         line_with(text, "gdbcuda: "))  # fmt: skip
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("place_of")
 @pytest.mark.parametrize("place", [
     "layers.layer_of", "frames.frames.place_of", "stopping.backtrace.without_parameters",
 ])
@@ -206,7 +206,7 @@ def test_while_it_is_loaded(local: Scenario, tmp_path: Path) -> None:
 NAMES = "python print('names:', sorted(name for name in dir() if name != '__file__'), __doc__, __annotations__)"
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_nothing_of_ours_is_in_the_users_python(scenario: Scenario, tmp_path: Path) -> None:
     """What the user has there stays as it is, also under names that we use inside."""
     mine = "python start = roots = saving = preload = 7"

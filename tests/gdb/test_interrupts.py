@@ -64,7 +64,7 @@ end
 """
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("True")
 @pytest.mark.parametrize("extension", [False, True])
 def test_one_that_comes_while_gdb_tells_of_a_stop(local: Scenario, compile_c, tmp_path, extension: bool) -> None:
     script = tmp_path / "killing.gdb"

@@ -14,7 +14,7 @@ from scenario import Scenario
 MAPPED_IN_GDB = "python print('gdb maps it:', 'libgdbcuda-hook' in open('/proc/self/maps').read())"
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_the_first_stop_says_that_it_is_there(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "break main", "RUN")
     assert "cuda-load: hook libgdbcuda-hook.so is loaded, first in the search order" in text

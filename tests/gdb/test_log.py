@@ -81,7 +81,7 @@ def test_exactly_the_calls_that_the_program_counted(
     assert "could not be read" not in text
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_calls_nest_from_the_program_to_the_driver(scenario: Scenario) -> None:
     text = scenario.run(
         "runtime_alloc", "cuda-log start cudaMalloc cuMemAlloc", "RUN", "cuda-log show --tree", "cuda-log stop"

@@ -72,7 +72,7 @@ def wrong(shim: Path, compile_c) -> Path:
     return compile_c("wrong_memory", WRONG, f"-I{shim}", f"-L{shim}/standin", "-lcuda")
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_every_mistake_is_recorded_with_its_line(scenario: Scenario, wrong: Path) -> None:
     text = scenario.run(wrong, "cuda-log start --memory", "RUN", "cuda-memory problems", "cuda-memory leaks")
     shown = text.partition("cuda-memory leaks)\n")[2]
@@ -142,7 +142,7 @@ def test_of_a_layer_without_the_frees_it_is_unknown_what_is_live(scenario: Scena
     assert "not every call of cuMemFree" in text
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("gdbserver")
 def test_it_stops_at_the_mistake_when_asked(scenario: Scenario, wrong: Path) -> None:
     text = scenario.run(
         wrong, "cuda-log start --memory --in hook", "set cuda-memory-stop on", "RUN", "cuda-memory at block",
@@ -238,7 +238,6 @@ def test_mistakes(local: Scenario, commands: tuple[str, ...], message: str) -> N
     assert message in text.splitlines()[-1]
 
 
-@pytest.mark.smoke
 def test_what_allocates_is_recorded_with_its_frees(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "cuda-log start cuMemAlloc", "RUN", "cuda-memory leaks")
     assert "2 functions and 4 that release what they hand out" in text

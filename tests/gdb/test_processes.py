@@ -143,7 +143,7 @@ def test_survives_dlclose(scenario: Scenario, compile_c) -> None:
     assert "exited normally" in text
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_threads_are_told_apart(scenario: Scenario) -> None:
     text = scenario.run("threads", "cuda-break cuMemAlloc", "RUN", *["continue"] * 8, arguments=("4", "20"))
     numbers = set(re.findall(r"called by app allocate\(\) at threads\.c:\d+, thread (\d+)", text))

@@ -20,7 +20,7 @@ def cycle(compile_c) -> Path:
     return compile_c("libcycle.so", CYCLE, "-shared")
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_the_limit_stops_with_the_cycle(scenario: Scenario, cycle: Path) -> None:
     text = scenario.run("test_alloc", "set cuda-recursion-limit 20", "RUN", "info breakpoints", hook=cycle)
     assert "Recursion: hook libcycle.so cuInit is nested 21 deep on thread 1: cuInit -> cuDeviceGet -> cuInit" in text

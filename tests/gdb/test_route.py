@@ -29,7 +29,7 @@ def verdicts(text: str) -> dict[str, str]:
     return {route["function"]: route["verdict"] for route in routes(text)}
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("local")
 def test_before_any_call_everything_is_hooked(scenario: Scenario) -> None:
     text = scenario.run("test_alloc", "break main", "RUN", "cuda-route")
     assert re.search(rf"cuMemAlloc_v2 +app test_alloc +PLT, not called yet +{HOOKED}", text)
