@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -55,16 +56,25 @@ def bare(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """With a .venv as pip would have made it, so that nothing is downloaded."""
+def clone(tmp_path: Path, shim: Path) -> Path:
+    """With a .venv as pip would have made it, so that nothing is downloaded, and most of what is compiled as it would
+    be: each kind of file is made again, but not each file."""
     left_out = shutil.ignore_patterns("build", "*cache*", "node_modules", ".*", "tests")
     copy = Path(shutil.copytree(ROOT, tmp_path / "clone", ignore=left_out))
+    built = Path(shutil.copytree(shim, copy / "shim" / "build", symlinks=True))
+    made = [one for one in built.rglob("*") if one.is_file() and (os.access(one, os.X_OK) or one.suffix == ".a")]
+    for file in [*made, *of_each_folder(built.rglob("*.o"))]:
+        file.unlink()
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", copy / ".venv"], check=True)
     packages = next((copy / ".venv" / "lib").glob("python3*/site-packages"))
     packages.rmdir()
     packages.symlink_to(sysconfig.get_path("purelib"))
     (copy / ".venv" / ".gdbcuda").touch()
     return copy
+
+
+def of_each_folder(files: Iterable[Path]) -> list[Path]:
+    return list({file.parent: file for file in files}.values())
 
 
 def asked_for(said: str) -> str:
