@@ -69,7 +69,8 @@ def test_beside_the_users_own_preload(local: Scenario, option: str, says: str) -
 
 def test_a_program_that_is_started_by_naming_ld_so(local: Scenario) -> None:
     loader = Path("/lib64/ld-linux-x86-64.so.2")
-    text = local.run(loader, "cuda-break cuInit", "run", arguments=(str(local.sample("test_alloc")),))
+    words, arguments = (f"cuda-load {local.hook}", "cuda-break cuInit", "run"), (str(local.sample("test_alloc")),)
+    text = local.run(loader, *words, hook=None, arguments=arguments)
     assert "check: ready" in text
     assert "Breakpoint 1  hook libgdbcuda-hook.so  cuInit(Flags=0)" in text
 
