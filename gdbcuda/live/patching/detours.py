@@ -105,14 +105,17 @@ def previous_function(function: int) -> tuple[int, bytes] | None:
 
 @process.until_objects_change
 def function_size(function: int) -> int:
-    """From the debug info, else from the object's dynamic symbols; 0 if neither has it."""
+    """From the debug info, else from the object's dynamic symbols, else from its file's symbol table, where hidden
+    functions are (of a runtime inside the program, as NVIDIA builds it); 0 if none has it."""
     block = process.block_of_function(gdb.block_for_pc(function))
     if block is not None and block.start == function:
         return int(block.end - block.start)
     name = cplusplus.without_arguments(process.symbol_of(function)[0])  # gdb gives extern "C" of C++ its arguments too
     owner = next((one for one in process.images() if one.holds(function)), None)
     symbol = owner.lookup(name) if owner is not None else None
-    return symbol.size if symbol is not None and symbol.address == function else 0
+    if symbol is not None and symbol.address == function:
+        return symbol.size
+    return process.function_sizes(owner).get(function, 0) if owner is not None else 0
 
 
 def write(address: int, raw: bytes, prove: bool = True) -> None:

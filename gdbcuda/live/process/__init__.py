@@ -22,7 +22,7 @@ from gdbcuda.live.process.objects.code import (
     whole,
 )
 from gdbcuda.live.process.objects.cold_parts import may_have_cold_part
-from gdbcuda.live.process.objects.file_bytes import bytes_in_file, differs_from_file
+from gdbcuda.live.process.objects.file_bytes import bytes_in_file, differs_from_file, function_sizes
 from gdbcuda.live.process.objects.loaded_objects import (
     exports,
     images,
@@ -83,6 +83,7 @@ __all__ = [
     "exports",
     "far_children",
     "forget",
+    "function_sizes",
     "function_start",
     "has_lines",
     "has_readable_stack",
