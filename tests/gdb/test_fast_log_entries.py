@@ -119,7 +119,7 @@ def test_where_a_thread_stands_at_an_entry_is_told(placed: Scenario) -> None:
     text = placed.run("test_alloc", *words, *entry, "cuda-log show", "cuda-log")
     sizes = re.findall(r"T1  hook +cuMemAlloc_v2\(.*?bytesize=(\d+)", text)
     assert sizes == ["67108864"] and "exited normally" in text, text
-    said = "at whose first instructions a thread stood as the program went on: cuMemAlloc_v2."
+    said = "in whose first bytes a thread may have been as the program went on: cuMemAlloc_v2."
     assert f"\nCalls may be missing of functions {said}" in text, text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from pathlib import Path
 
 import pytest
 from scenario import Scenario
@@ -104,3 +105,54 @@ def test_a_thread_that_begins_while_another_stands_at_an_entry(local: Scenario, 
              "RUN", "break *cuMemAlloc_v2 if $rsi % 16 == 1")  # fmt: skip
     text = local.run(program, *words, *["continue"] * 26, hook=hook)
     assert text.count("hit Breakpoint") == 25 and "exited normally" in text, text
+
+
+BESIDE = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static volatile int over, wrong;
+static int child(void *unused)
+{
+    (void)unused;
+    for (unsigned long i = 0; !over; i++) {
+        unsigned long long block;
+        cuMemAlloc_v2(&block, i);
+        wrong += block != i * 31;
+    }
+    _exit(40);
+}
+int main(void)
+{
+    static char stack[1 << 16];
+    unsigned long long block;
+    int status;
+    cuMemAlloc_v2(&block, 1);
+    pid_t made = clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+    for (int i = 0; i < 100; i++)
+        raise(SIGUSR2);
+    over = 1;
+    waitpid(made, &status, 0);
+    printf("status %#x, wrong %d\\n", status, wrong);
+    raise(SIGUSR2);
+    cuMemAlloc_v2(&block, 2);
+    return 0;
+}
+"""
+
+
+def test_a_child_that_runs_on_while_the_program_stops(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """It may be among the first instructions of any function, and it ends at any breakpoint."""
+    if not lists_locations():
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+    hook = compile_c("libsharedhook.so", HOOK, "-shared", "-O0")
+    program = compile_c("program", BESIDE, str(hook), f"-Wl,-rpath,{tmp_path}")
+    going = "python for _ in range(100): gdb.execute('continue', to_string=True)"
+    words = ("handle SIGUSR2 stop nopass", "cuda-log start --fast cuMemAlloc", "RUN", going, "continue", "cuda-log")
+    text = local.run(program, *words, hook=hook)
+    assert "status 0x2800, wrong 0\n" in text and "exited normally" in text, text
+    assert "a thread may have been as the program went on: cuMemAlloc_v2" in text, text

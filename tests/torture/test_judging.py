@@ -157,7 +157,7 @@ def test_children_that_use_the_rings_of_the_program(build: Build, kind: str, cal
 def test_calls_that_are_told_to_be_missing_may_be(build: Build, named: str, calls: int, found: set[str]) -> None:
     watch = Watch("ring", "cuda-log start --fast cuMemAlloc_v2", "", ["cuMemAlloc_v2"], on="log")
     call = {"phase": "B", "name": "cuMemAlloc_v2", "layer": "hook", "details": {"bytesize": 1}}
-    text = f"Calls may be missing of functions at whose first instructions a thread stood: {named}."
+    text = f"Calls may be missing of functions in whose first bytes a thread may have been: {named}."
     assert kinds(build, watch, played(GOOD, log=[json.dumps(call)] * calls, text=text)) == found
 
 

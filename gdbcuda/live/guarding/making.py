@@ -121,9 +121,12 @@ def on_fork() -> None:
 
 
 def on_sharing() -> None:
+    if len(inferiors.threads()) > 1:
+        give_way_to_child()
+
+
+def give_way_to_child() -> None:
     """gdb is to find one byte of its own in each instruction, also where it has put all of a guard's back since."""
-    if len(inferiors.threads()) < 2:
-        return
     forks.remember()
     for mend in mending:
         mend()
@@ -133,7 +136,8 @@ def on_sharing() -> None:
 
 
 def on_sharing_that_is_told() -> None:
-    on_sharing()
+    """(The child itself runs beside the program's only thread.)"""
+    give_way_to_child()
     tell_of_sharing()
 
 

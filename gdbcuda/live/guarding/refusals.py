@@ -15,7 +15,7 @@ from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, members_of, wanted, wanted_by
 from gdbcuda.live.patching import detours, trampoline_space
 from gdbcuda.live.placing import own_process
-from gdbcuda.live.threads import positions, standstill
+from gdbcuda.live.threads import children, positions, standstill
 from gdbcuda.machine.detour import Detour, NoDetour
 
 MOST = 256  # guards: gdb takes ever longer over our breakpoints, 1,000 guards made each continue two seconds slower
@@ -73,7 +73,7 @@ def allowed(function: int, members: dict[int, int], others: list[gdb.Breakpoint]
         refuse_what_cannot_be_switched(members)
     refuse_other_breakpoints(found, others)
     is_in_danger = bool(forks.ways_of_sharing()) or (found.stops_inside and standstill.stands_still())
-    if is_in_danger and forks.is_going_on():
+    if is_in_danger and (forks.is_going_on() or children.is_memory_shared()):
         raise NotNow(forks.REASON)
     return found, standing(found)
 

@@ -69,6 +69,9 @@ def writable_memory() -> WritableMemory | None:
     return raw_memory() or (FarMemory() if is_remote() else None)
 
 
+SYS_KCMP, KCMP_VM = 312, 1  # (asm/unistd_64.h, linux/kcmp.h)
+
+
 def unfollowed_children() -> Iterator[int]:
     """Pids of children that a fork has made, and of which gdb does not know yet: they stand still, traced by gdb, as
     long as the event about them waits. Complete where all threads of the process stand still."""
@@ -76,6 +79,20 @@ def unfollowed_children() -> Iterator[int]:
     for child in sorted(children_of(gdb.selected_inferior().pid) - known):
         if tracer_of(child) == os.getpid():
             yield child
+
+
+def has_sharing_child() -> bool:
+    """A child that runs in the process's own memory: it stands still for nobody. (kcmp(2); gdb lets it go.)"""
+    if is_remote():
+        return False  # not known
+    pid, known = gdb.selected_inferior().pid, {one.pid for one in gdb.inferiors()}
+    return any(shares_memory(pid, child) and tracer_of(child) != os.getpid() for child in children_of(pid) - known)
+
+
+def shares_memory(one: int, other: int) -> bool:
+    import ctypes  # loaded when first used
+
+    return int(ctypes.CDLL(None).syscall(SYS_KCMP, one, other, KCMP_VM, 0, 0)) == 0
 
 
 def children_of(pid: int) -> set[int]:

@@ -21,7 +21,7 @@ from gdbcuda.text.sentences import counted, some
 
 MOST_NAMED = 4
 GAVE_WAY = "Calls are missing of functions where a breakpoint is among the first bytes, so that no jump fits there"
-WAS_ENTERED = "Calls may be missing of functions at whose first instructions a thread stood as the program went on"
+WAS_ENTERED = "Calls may be missing of functions in whose first bytes a thread may have been as the program went on"
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 

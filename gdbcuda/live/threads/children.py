@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import Callable
 
+import gdb
+
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
@@ -20,6 +22,7 @@ IS_BEING_MADE: list[Callable[[], bool]] = []  # asked where gdb cannot be told o
 ARE_ANNOUNCED: list[Callable[[], bool]] = []  # who is about to make one is seen, so that no look is needed else
 _waiting: PerInferior[list[tuple[int, ...]]] = PerInferior(list)  # looked for once a stop, or once a look
 _looking: list[bool] = []
+_shared: dict[tuple[int, int], bool] = {}
 _goes_on = [False]
 _stills = [0]  # how often the process has been found standing still, or has gone on
 
@@ -80,6 +83,15 @@ def is_stopped() -> bool:
 def still() -> int:
     """The same as long as nothing has run that could have made a child."""
     return _stills[0]
+
+
+def is_memory_shared() -> bool:
+    """By a child that does not stand still. Asked once a stop, for each thread is a file."""
+    now = gdb.selected_inferior().pid, still()
+    if now not in _shared:
+        _shared.clear()
+        _shared[now] = process.has_sharing_child()
+    return _shared[now]
 
 
 def get_ready() -> None:

@@ -19,7 +19,7 @@ from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.recording.in_process import far_patches, taken_bytes
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
-from gdbcuda.live.threads import raw_stacks, standstill
+from gdbcuda.live.threads import children, raw_stacks, standstill
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
 
@@ -50,7 +50,9 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
 
 
 def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set[int], is_stepped: bool) -> None:
-    threads = where_they_stand(memory, {at for one in free for at in one.inside}) if free else None
+    """(A child that shares the memory may be in any of them, and does not stand still.)"""
+    is_known = free and not children.is_memory_shared()
+    threads = where_they_stand(memory, {at for one in free for at in one.inside}) if is_known else None
     for one in free:
         if threads is None or threads.are_in(one.address, one.inside, is_stepped):
             one.enter()

@@ -103,6 +103,11 @@ class RingProcess:
             at = self.reader.state + ring_layout.STATE["CONFINED"] * ring_layout.WORD
             memory.write(at, max(memory.read(at, 1), bytes([how])))
 
+    def switch_watches(self, on: bool) -> None:
+        """Nobody takes them out of a child that has come to share the memory: it would end at the first."""
+        for one in self.watches or ():
+            one.switch(on)
+
     def add(self, entries: Sequence[PlannedEntry]) -> None:
         found = slots.place(entries)
         slots.tell_count()

@@ -36,6 +36,7 @@ from gdbcuda.live.recording.in_process import (
 )
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
+from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record
 from gdbcuda.routes.answering import Answering
@@ -152,6 +153,7 @@ class RingRecorder(LogNotes):
     def on_continue(self) -> None:
         state = self.processes()
         state.fresh.clear()
+        state.switch_watches(not children.is_memory_shared())
         if state.patches:
             kept_folder.tell(state)
         if state.patches and not self.stays_out:
