@@ -45,6 +45,50 @@ if __name__ == "__main__":
 """
 
 
+VFORKS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned long rounds;
+
+static void *go_on(void *unused)
+{
+    for (;; usleep(1000))
+        __atomic_add_fetch(&rounds, 1, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    int ends[2];
+    pthread_create(&thread, NULL, go_on, NULL);
+    for (int i = 0; i < 2; i++) {
+        if (pipe(ends))
+            return 2;
+        pid_t child = vfork();
+        if (child == 0) {
+            dup2(ends[0], 0);
+            close(ends[1]);
+            execlp("cat", "cat", (char *)NULL);
+            _exit(3);
+        }
+        close(ends[0]);
+        usleep(200000); /* the child is in its main by then, mostly */
+        unsigned long before = __atomic_load_n(&rounds, __ATOMIC_SEQ_CST);
+        for (int j = 0; j < 50 && __atomic_load_n(&rounds, __ATOMIC_SEQ_CST) == before; j++)
+            usleep(100000);
+        puts(__atomic_load_n(&rounds, __ATOMIC_SEQ_CST) == before ? "the thread stands still" : "the thread goes on");
+        close(ends[1]);
+        waitpid(child, NULL, 0);
+    }
+    return 0;
+}
+"""
+
+
 @pytest.fixture
 def workers(tmp_path: Path) -> Path:
     path = tmp_path / "workers.py"
@@ -175,6 +219,15 @@ def test_at_a_terminal_it_stops_in_the_rank_and_goes_on(local: Scenario, torchru
         assert "[rank 0] step of 0\n" in text and "[rank 1] step of 1\n" in text
     finally:
         typist.end()
+
+
+def test_threads_go_on_beside_a_child_by_vfork(local: Scenario, tmp_path: Path) -> None:
+    """As those of a launcher that its workers talk to: they would wait for each other for ever."""
+    program = tmp_path / "vforks"
+    program.with_suffix(".c").write_text(VFORKS)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), "-lpthread"], check=True)
+    done = run(local, "--", program)
+    assert done.stdout.count("the thread goes on") == 2 and "stands still" not in done.stdout, done
 
 
 def test_a_process_that_ends_stops_no_other(local: Scenario, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from gdbcuda.live.stopping import backtrace
 
 QUIETLY = ("pagination off", "print symbol-loading off", "print thread-events off", "print inferior-events off")
 FOLLOWING = ("detach-on-fork off", "schedule-multiple on")
+ONE_AFTER_THE_OTHER = "displaced-stepping off"  # all threads stand still for a step over a breakpoint, and go on then
 ONE_STEP = re.compile(r"\s*(?:s|step|n|next|si|stepi|ni|nexti|fin|finish|u|until|adv|advance|reverse-\w+|kill|k)\b")
 _has_ended: list[int] = []  # numbers of inferiors, since the program went on
 
@@ -26,6 +27,8 @@ def stay() -> None:
     gdb.events.before_prompt.connect(safely.contained(on_prompt))
     for setting in (*FOLLOWING, *QUIETLY):
         gdb_cli.execute(f"set {setting}")
+    if hasattr(gdb.events, "new_inferior"):
+        gdb.events.new_inferior.connect(safely.contained(on_fork))
     presence.ARE_MANY.append(True)
 
 
@@ -33,6 +36,12 @@ def on_stop(event: gdb.StopEvent) -> None:
     """Also before there is anything of CUDA: a rank may die in its first import."""
     if thread_stacks.interpreters():
         backtrace.register(process.program_space())
+
+
+def on_fork(event: gdb.NewInferiorEvent) -> None:
+    """At a vfork gdb lets the other threads of the parent stand still, and forgets them. A step over the breakpoint
+    that the loader comes to in the child lets all of them go on. A program that forks nothing keeps faster steps."""
+    gdb_cli.execute(f"set {ONE_AFTER_THE_OTHER}")
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
