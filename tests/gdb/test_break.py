@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from idle_gdb import IdleGdb
+from of_two_versions import compile_older
 from scenario import Scenario
 
 
@@ -242,3 +244,12 @@ def test_a_layer_with_a_typo(local: Scenario, option: str) -> None:
     assert re.search(r"cuda-break: no layer '\w+'; did you mean \w+\?", text)
     assert "No breakpoints" in text
     assert "in libx.so" in local.run("test_alloc", "cuda-break cuMemAlloc --in libx.so")
+
+
+def test_functions_that_only_one_of_two_versions_has(local: Scenario, tmp_path: Path) -> None:
+    """A driver is newer than the runtime, and both may be older than what the table knows."""
+    program = compile_older(local.shim, tmp_path)
+    words = ("cuda-break cudaGetDeviceProperties_v2 if device == 0", "cuda-break cuCtxSynchronize_v2")
+    text = local.run(program, *words, "RUN", "continue", hook=None)
+    assert "Breakpoint 1  runtime libcudart.so.12  cudaGetDeviceProperties_v2(" in text, text
+    assert "Breakpoint 2  driver libcuda.so.1  cuCtxSynchronize_v2(ctx=NULL)" in text, text

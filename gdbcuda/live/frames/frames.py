@@ -69,7 +69,7 @@ Prototypes = Callable[[str], Optional[api.Function]]
 def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Function | None:
     """The API function of the frame by its ELF symbol; look-alikes that are not in the table give None. ``known``:
     other functions count as well, where the code does not stand for one of the API's under a name of its own."""
-    look_up = table_version.table().function
+    look_up = table_version.function
     name = cplusplus.without_arguments(frame.name() or "")
     found = look_up(name) or look_up(indirect.name_of(frame)) or look_up(answering_code.function_at(frame.pc()))
     return found or (known(name) if known is not None and name else None)

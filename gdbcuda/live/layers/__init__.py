@@ -129,7 +129,7 @@ def layer_of(address: int, function: str = "") -> str:
     if layer == "app" and function:
         from gdbcuda.live.layers import table_version
 
-        known = table_version.table().function(function)
+        known = table_version.function(function)
         if function.startswith(STATIC_RUNTIME) or (known is not None and known.api == "runtime"):
             return "runtime"
     return layer

@@ -36,7 +36,7 @@ def resolve(pattern: str) -> list[api.Function]:
     table = table_version.table()
     if not pattern:
         raise UserError("an empty name; a function is wanted, for example cuMemAlloc")
-    found = table.find(pattern)
+    found = table.find(pattern) or api.load_all().find(pattern)
     if not found and not (matching_own(pattern) if is_glob(pattern) else is_somewhere(pattern)):
         unknown(pattern, table)
     return found
@@ -226,7 +226,7 @@ def complete_callers(token: str) -> Iterable[str]:
 
 
 def function_named(symbol: str) -> api.Function | None:
-    return table_version.table().function(symbol)
+    return table_version.function(symbol)
 
 
 def prototype(symbol: str) -> api.Function | None:

@@ -188,7 +188,7 @@ def is_silent(number: int) -> bool:
 
 def is_of_interest(pc: int) -> bool:
     """(A frame that Python sees is unwound: that is not for programs without CUDA. gdb says there what it knows.)"""
-    return layers.is_cuda_here() or bool(table_version.table().function(process.symbol_of(pc)[0]))
+    return layers.is_cuda_here() or bool(table_version.function(process.symbol_of(pc)[0]))
 
 
 def forget_breakpoint(gone: ours.OurBreakpoint) -> None:
