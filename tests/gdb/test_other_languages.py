@@ -64,3 +64,43 @@ def test_a_program_in_rust(scenario: Scenario, tmp_path: Path) -> None:
     assert f"called by app {whole}() at app.rs:{LINE}, thread 1" in text
     assert re.search(rf"cuMemAlloc_v2\(.* bytesize=77\).*  by {whole} at app.rs:{LINE}$", text, re.MULTILINE), text
     assert "Error in" not in text
+
+RUST_HOOK = """
+use std::ffi::{c_char, c_void};
+extern "C" { fn dlsym(handle: *mut c_void, symbol: *const c_char) -> *mut c_void; }
+#[no_mangle]
+pub unsafe extern "C" fn cuMemAlloc_v2(dptr: *mut u64, bytesize: usize) -> i32 {
+    let next = dlsym(-1isize as *mut c_void, b"cuMemAlloc_v2\\0".as_ptr() as *const c_char);
+    if bytesize > 2 << 30 { return 2; }
+    std::mem::transmute::<_, extern "C" fn(*mut u64, usize) -> i32>(next)(dptr, bytesize)
+}
+"""
+NAMESPACE_HOOK = """
+#include <dlfcn.h>
+typedef int alloc(unsigned long long *, unsigned long);
+namespace eng {
+extern "C" int cuMemAlloc_v2(unsigned long long *block, unsigned long bytes)
+{
+    return bytes > 2ul << 30 ? 2 : ((alloc *)dlsym(RTLD_NEXT, "cuMemAlloc_v2"))(block, bytes);
+}
+}
+"""
+
+
+@pytest.mark.parametrize(("compiler", "file", "source"), [
+    (["g++", "-g", "-O0", "-shared", "-fPIC"], "hook.cc", NAMESPACE_HOOK),
+    (["rustc", "-g", "--crate-type", "cdylib"], "hook.rs", RUST_HOOK)], ids=["namespace", "rust"])  # fmt: skip
+def test_a_hook_that_debug_info_names_otherwise(
+    scenario: Scenario, tmp_path: Path, compiler: list[str], file: str, source: str
+) -> None:
+    """eng::cuMemAlloc_v2 is cuMemAlloc_v2, where the library exports it so."""
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"{compiler[0]} is not installed")
+    (tmp_path / file).write_text(source)
+    subprocess.run([*compiler, "-o", "libhook.so", file], cwd=tmp_path, check=True, timeout=120)
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1G", "RUN", "cuda-call", "delete 1",
+                        "cuda-break cuMemAlloc --on error", "continue", hook=tmp_path / "libhook.so")  # fmt: skip
+    assert "Breakpoint 1  hook libhook.so  cuMemAlloc_v2(dptr=0x" in text, text
+    assert "cuMemAlloc_v2 in hook libhook.so, called by app allocate_buffer() at test_alloc.c:" in text
+    assert re.search(r"bytesize=3221225472 \[3.00 GiB\]\) = CUDA_ERROR_OUT_OF_MEMORY \(2\)\n +returned to app", text)
+    assert "is not an API function" not in text

@@ -9,6 +9,8 @@ from gdbcuda.check.subject import Subject
 from gdbcuda.files.source_places import MOST_PATHS, common, here, source_path, substitution, tops
 from gdbcuda.text.sentences import some
 
+OF_RUST = "/rustc/"  # its own library's, which no machine has there
+
 
 @check(
     "sources-missing", "warning", ANY,
@@ -18,7 +20,8 @@ def missing(subject: Subject) -> Answer:
     if subject.file.kind != "shared":
         return None  # whoever debugs a hook library may well have no source of the program
     named = (source_path(unit.directory, unit.name) for unit in subject.units)
-    paths = list(dict.fromkeys(filter(None, named)))[:MOST_PATHS]
+    own = (path for path in named if path and not path.startswith(OF_RUST))
+    paths = list(dict.fromkeys(own))[:MOST_PATHS]
     gone = [path for path in paths if not os.path.exists(here(path, subject.maps))]
     if not gone:
         return None

@@ -19,6 +19,7 @@ _UNNAMED = {"GNU_dwo_name": 0x2130}  # a number in older versions of pyelftools
 # what these kinds have behind the others' header: the id of a .dwo file, or a signature and the place of a type.
 _OF_TYPES = (2, 6)
 _WITH_ID = (4, 5)
+PART_OF_CRATE = "/@/"  # what rustc writes behind a file's name: "src/lib.rs/@/hook.9e57086c99649a35-cgu.0"
 
 
 class Unit(NamedTuple):
@@ -83,7 +84,7 @@ def _unit(entry: Any) -> Unit:
     return Unit(
         tag=tag_of(entry),
         version=entry.cu["version"],
-        name=text_of(entry, "name"),
+        name=text_of(entry, "name").partition(PART_OF_CRATE)[0],
         directory=text_of(entry, "comp_dir"),
         producer=text_of(entry, "producer"),
         split=text_of(entry, "dwo_name") or text_of(entry, "GNU_dwo_name"),

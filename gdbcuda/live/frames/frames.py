@@ -71,8 +71,17 @@ def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Funct
     other functions count as well, where the code does not stand for one of the API's under a name of its own."""
     look_up = table_version.function
     name = cplusplus.without_arguments(frame.name() or "")
-    found = look_up(name) or look_up(indirect.name_of(frame)) or look_up(answering_code.function_at(frame.pc()))
+    found = look_up(name) or look_up(exported_name(name, frame.pc())) or look_up(indirect.name_of(frame))
+    found = found or look_up(answering_code.function_at(frame.pc()))
     return found or (known(name) if known is not None and name else None)
+
+
+def exported_name(name: str, pc: int) -> str:
+    """Of an extern "C" function in a namespace, or a #[no_mangle] one of Rust's, which gdb calls hook::cuMemAlloc_v2:
+    what the loader calls it; "" for every other."""
+    last = cplusplus.last_identifier(name) if "::" in name else ""
+    is_known = bool(last) and table_version.table().function(last) is not None
+    return last if is_known and process.exports(process.object_of(pc), last, pc) else ""
 
 
 def is_at_entry(frame: gdb.Frame) -> bool:

@@ -87,6 +87,10 @@ def without_build_id(folder: Path) -> Report:
 
 @case("sources-missing")
 def sources_gone(folder: Path) -> Report:
+    of_rust = "hook.rs/@/hook.9e57086c99649a35-cgu.0.c"  # as rustc calls its units; the file is hook.rs
+    path = compiled(folder / "rust", ALLOC, *DEBUG, source_name=of_rust)
+    (folder / "rust" / of_rust).unlink()
+    assert "sources-missing" not in check(path).ids()
     path = compiled(folder, ALLOC, *DEBUG)
     (folder / "hook.c").unlink()
     return check(path)

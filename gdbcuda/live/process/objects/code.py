@@ -62,6 +62,7 @@ def inlined_block(address: int, is_wanted: Callable[[str], bool]) -> tuple[int, 
 # [endbr64] [nops, as -fpatchable-function-entry leaves them] [push %rbp; mov %rsp,%rbp in either encoding]
 PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
 FRAME, LONGEST = 4, 16
+LLVM = "clang "  # "clang LLVM (rustc version 1.92.0 …)"
 
 
 @until_objects_change
@@ -71,10 +72,20 @@ def behind_prologue(start: int) -> int:
     second, is_x86 = second_line(start), machine() == "x86-64"
     if second is not None and function_start(second) != start:
         return start  # a macro's is one line
+    if second is not None and is_llvms(start):
+        return second
     found = PROLOGUE.match(original_code(start, LONGEST)) if is_x86 else None
     if second is not None:
         return second if not is_x86 or (found and found[FRAME]) else start
     return start + (found.end() if found else LONGEST)  # aarch64: behind stp and mov of x29, x30
+
+
+@until_objects_change
+def is_llvms(address: int) -> bool:
+    """clang and rustc tell by lines where the prologue ends, and gdb takes their word, frame pointer or not.
+    (gdb's amd64-tdep.c: amd64_skip_prologue.)"""
+    symtab = program_space().find_pc_line(address).symtab
+    return symtab is not None and (getattr(symtab, "producer", None) or "").startswith(LLVM)
 
 
 @until_objects_change
