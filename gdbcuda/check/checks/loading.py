@@ -141,7 +141,7 @@ def undefined_symbols(subject: Subject) -> Answer:
     offered = {name for each in (*found.found.values(), libc) for name in each.exported}
     names = [name for name, symbol in library.undefined.items() if symbol.binding != "WEAK" and name not in offered]
     strange = sorted(n for n in names if not subject.table.function(n) and not n.startswith(("__real_", "_dl_")))
-    return f"{some(strange)}" if strange else None
+    return some(strange, say=readable) if strange else None
 
 
 @check(

@@ -62,6 +62,9 @@ def undefined_symbols(folder: Path) -> Report:
     alone = library(folder, source, "-g", "-nodefaultlibs")
     seen = [finding.seen for finding in alone.findings if finding.id == "undefined-symbols"]
     assert seen == ["nobody"], "puts is in the libc that the program has"
+    member = "int f(void) __asm__(\"_ZN3eng4Pool4growEm\"); int cuInit(unsigned flags) { return f() + flags; }"
+    (strange,) = [one.seen for one in library(folder, member).findings if one.id == "undefined-symbols"]
+    assert strange == "eng::Pool::grow(unsigned long)"
     return report
 
 
