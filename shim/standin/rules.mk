@@ -24,7 +24,7 @@ define standin_library
 $(1)_ROOM := $(STANDIN)/room/$(1)
 $(1)_SOURCES := $$(wildcard standin/$(2)/*.c)
 $(1)_OBJECTS := $$(patsubst standin/%.c,$$($(1)_ROOM)/%.o,$$($(1)_SOURCES) $$(STANDIN_COMMON))
-$(1)_COMPILE = $$(CC) -I$$($(1)_ROOM) -Istandin $$(CFLAGS) -O1 -fno-omit-frame-pointer -fvisibility=hidden $(4) -c $$< -o $$@
+$(1)_COMPILE = $$(CC) -I$$($(1)_ROOM) -Istandin $$(CFLAGS) -fvisibility=hidden $(4) -c $$< -o $$@
 
 $$($(1)_ROOM)/gdbcuda_api.h: $$(API_SOURCES)
 	@mkdir -p $$(@D)/$(2) $$(@D)/common
@@ -36,11 +36,12 @@ $$($(1)_ROOM)/generated: standin/generate.py $$(wildcard standin/*.py) $$($(1)_S
 	@touch $$@
 
 $$($(1)_ROOM)/standin_$(2).c: $$($(1)_ROOM)/generated ;
-$$($(1)_ROOM)/standin_$(2).o: $$($(1)_ROOM)/standin_$(2).c
+# Not optimised, for that takes three times as long: a wrapper does little but call its body.
+$$($(1)_ROOM)/standin_$(2).o: $$($(1)_ROOM)/standin_$(2).c standin/rules.mk
 	$$($(1)_COMPILE)
 
-$$($(1)_OBJECTS): $$($(1)_ROOM)/%.o: standin/%.c | $$($(1)_ROOM)/generated
-	$$($(1)_COMPILE)
+$$($(1)_OBJECTS): $$($(1)_ROOM)/%.o: standin/%.c standin/rules.mk | $$($(1)_ROOM)/generated
+	$$($(1)_COMPILE) -O1 -fno-omit-frame-pointer
 
 # Both hash tables: some hook libraries look for the driver's functions in the older one (DT_HASH) by themselves.
 $(STANDIN)/$(1): $$($(1)_OBJECTS) $$($(1)_ROOM)/standin_$(2).o standin/rules.mk
