@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -79,6 +80,25 @@ class Working:
         assert self.driver_code() == self.code
         assert self.process.communicate("end\n", timeout=60)[0] == "over\n"
         assert self.process.returncode == 5
+
+
+# For gdb's prompt: until the program, which gdb has let go, is over; whoever has started it may not have heard of that.
+DETACHED_TO_ITS_END = (
+    "python pid = gdb.selected_inferior().pid",
+    "detach",
+    "python __import__('os').system("
+    "f'while grep -qs \"^State:.[^ZX]\" /proc/{pid}/status; do sleep 0.05; done')",
+)
+# The same of what `until_threads_run` waits for, of a process p that gdb's Python has started.
+UNTIL_THREADS_RUN = ("python __import__('os').system("
+                     "f'until [ $(ls /proc/{p.pid}/task | wc -l) -gt 1 ]; do sleep 0.05; done')")  # fmt: skip
+
+
+def until_threads_run(pid: int) -> None:
+    """Of the sample `threads`: all libraries are there, and calls are made."""
+    deadline = time.monotonic() + 60
+    while len(os.listdir(f"/proc/{pid}/task")) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import log_files
 import pytest
 from launching import LAUNCH, compile_launching
 from of_two_versions import OF_ONE_VERSION, compile_older
+from running_program import UNTIL_THREADS_RUN
 from scenario import GDB, Scenario
 from test_log import KINDS, START, WITHOUT_AVX512, by_thread, calls_of_sample
 
@@ -198,8 +199,8 @@ def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
     program = f"import os; os.execv({str(local.sample('threads'))!r}, ['threads', '1', '100000000'])"
     hide = "python import gdbcuda.live.process as one; one.is_there = lambda name: False"
     start = f"python import subprocess; p = subprocess.Popen(['env', '-u', 'PYTHONHOME', 'python3', '-c', {program!r}])"
-    attach = "python import time; time.sleep(1); gdb.execute(f'target remote | gdbserver --once --attach - {p.pid}')"
-    words = (hide, start, attach, "cuda-log start --fast", "kill", "python p.wait()")
+    attach = "python gdb.execute(f'target remote | gdbserver --once --attach - {p.pid}')"
+    words = (hide, start, UNTIL_THREADS_RUN, attach, "cuda-log start --fast", "kill", "python p.wait()")
     text = local.run("threads", *words, hook=None)
     assert re.search(r"cannot be loaded into this process: its machine has no /\S+/libgdbcuda.so$", text, re.M), text
 
@@ -207,9 +208,10 @@ def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
 def test_a_process_that_was_killed_meanwhile_has_ended(local: Scenario) -> None:
     """gdb has not heard of it yet. The process is no other machine's for that."""
     line = [str(local.sample("threads")), "1", "100000000"]
-    start = f"python import subprocess, time; p = subprocess.Popen({line}); time.sleep(1)"
+    start = f"python import subprocess, time; p = subprocess.Popen({line})"
     attach = "python gdb.execute(f'attach {p.pid}')"
-    text = local.run("threads", start, attach, "python p.kill(); time.sleep(1)", "cuda-log start --fast", hook=None)
+    killed = "python p.kill(); time.sleep(1)"
+    text = local.run("threads", start, UNTIL_THREADS_RUN, attach, killed, "cuda-log start --fast", hook=None)
     assert "cuda-log start: the program has ended" in text and "container" not in text, text
 
 

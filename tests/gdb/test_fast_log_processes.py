@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from running_program import DETACHED_TO_ITS_END
 from scenario import Scenario
 from test_fast_log import _new_enough as _new_enough
 from test_fast_log import after_start
@@ -13,8 +14,8 @@ from test_fast_log import pytestmark as pytestmark
 
 
 def test_what_is_detached_goes_on_as_it_was(placed: Scenario, tmp_path: Path) -> None:
-    text = placed.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN", "detach",
-                     "shell sleep 0.5", "cuda-log show --last 1")  # fmt: skip
+    text = placed.run("test_alloc", "cuda-log start --fast", "tbreak copy_there_and_back", "RUN",
+                     *DETACHED_TO_ITS_END, "cuda-log show --last 1")  # fmt: skip
     assert "freed      16384 MiB free" in text and "cuMemGetInfo_v2" in text, text
 
 

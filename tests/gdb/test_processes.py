@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from running_program import until_threads_run
 from scenario import ROOT, Scenario
 from shim_support import build_shim
 
@@ -32,7 +33,7 @@ def test_attach_to_a_program_that_preloads_it_already(local: Scenario) -> None:
         [str(local.sample("threads")), "2", "100000000"], env=environment, stdout=subprocess.DEVNULL
     )
     try:
-        time.sleep(0.5)
+        until_threads_run(program.pid)
         text = local.run(
             None, f"attach {program.pid}", "cuda-load", "cuda-break cuMemAlloc", "continue", "detach", hook=None
         )
