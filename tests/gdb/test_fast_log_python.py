@@ -61,7 +61,7 @@ def test_out_of_a_core_file(local: Scenario, tmp_path: Path) -> None:
     """No stop came before: the process knows by itself what it has recorded."""
     core = tmp_path / "core"
     ran(local, START, "set breakpoint pending on", "break cuMemFree_v2", "run", f"generate-core-file {core}", "kill")
-    text = ran(local, f"core-file {core}", "cuda-log show --stack --last 1")
+    text = ran(local, f"core-file {core}", "cuda-log show cuMemAlloc --stack --last 1")
     assert f"by allocate at train.py:{ASKS}\n" in text and f"from main at train.py:{STEPS}\n" in text
 
 
