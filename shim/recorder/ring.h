@@ -58,6 +58,7 @@ __attribute__((weak)) void ring_missed(void); /* one call, by any thread */
 __attribute__((weak, visibility("hidden"))) word python_stack(const word *ring, word ticks);
 
 long system_call(long number, word a, word b, word c, word d, word e, word f);
+#define FAILED(result) ((word)(result) >= (word)-4095) /* of a system call */
 
 static inline word ticks_now(void)
 {

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define FAILED(result) ((word)(result) >= (word)-4095)
 #define PART_OF_LIMIT 32 /* what all rings share */
 #define PART 16          /* what the next ring takes of the rest of that, and at most of what the process has left */
 #define FEWEST 16        /* records, of 16 KB: where the share is used up, each thread takes so much more */

@@ -98,9 +98,17 @@ ASKED void la_preinit(uintptr_t *cookie)
 {
     (void)cookie;
     is_begun = 1;
-    slots_lead_to_recorded(1);
+    slots_lead_to_recorded();
     if (may_confine)
         confine_from_now(1);
+}
+
+/* A dlopen begins: all objects of before are complete. */
+ASKED void la_activity(uintptr_t *cookie, unsigned what)
+{
+    (void)cookie;
+    if (is_begun && what == LA_ACT_ADD)
+        slots_lead_to_recorded();
 }
 
 ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie)
@@ -115,8 +123,6 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
     if (space == THE_PROGRAMS_SPACE)
         python_noticed(object, *THERE(gdbcuda_python_v1));
     look_past_libc(object, name, *cookie);
-    if (is_begun)
-        slots_lead_to_recorded(0);
     if (space == THE_PROGRAMS_SPACE)
         slots_seen(object, *cookie);
     return BIND_TO | BIND_FROM;
@@ -240,7 +246,7 @@ ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from,
 {
     (void)index;
     if (*flags & LA_SYMB_DLSYM)
-        slots_lead_to_recorded(0);
+        slots_lead_to_recorded();
     return reference_leads_to(name, symbol->st_value, *from, *to);
 }
 

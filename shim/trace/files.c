@@ -13,7 +13,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#define FAILED(result) ((word)(result) >= (word)-4095)
 #define CALL(name, ...) system_call_6(SYS_##name, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define system_call_6(number, a, b, c, d, e, f, ...) \
     system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define FAILED(result) ((word)(result) >= (word)-4095)
 #define HEADER 2ul /* words: MAGIC, how many */
 
 static word file_mapped(const char *path, word *size)

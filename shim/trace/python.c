@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#define FAILED(result) ((word)(result) >= (word)-4095)
 #define MOST_KNOWN 32768ul
 #define TRIES 32ul
 

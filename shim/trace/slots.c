@@ -1,6 +1,7 @@
 /* What is compiled with -fno-plt calls through a slot that the loader has filled without asking anybody, and so does
  * who takes a function's address. The slots of an object are led to what records once the loader has filled them: in
- * front of the program's first constructor, and at the next dlopen or dlsym behind a later object's. */
+ * front of the program's first constructor, and when a later dlopen begins or dlsym is asked: under the lock of the loader,
+ * which has filled those of all objects that are there by then. */
 #include "trace.h"
 
 #include <elf.h>
@@ -9,8 +10,8 @@
 #include <sys/syscall.h>
 
 #define MOST_WAITING 512
-#define FAILED(result) ((word)(result) >= (word)-4095)
 
+/* Whose slots nobody has looked at. */
 static struct waiting {
     const struct link_map *object;
     word entry; /* of `trace_entry` */
@@ -66,44 +67,35 @@ static int is_led(long memory, word *slot, word to)
     return !FAILED(memory) && system_call(SYS_pwrite64, (word)memory, (word)&to, sizeof to, (word)slot, 0, 0) == sizeof to;
 }
 
-static word not_led;
-
-/* Whether it is filled, or nothing of ours. */
-static int lead(const struct waiting *one, long memory, const struct references *all, const ElfW(Rela) *reference)
+static int is_not_led(const struct waiting *one, long memory, const char *name, word *slot)
 {
-    if (ELF64_R_TYPE(reference->r_info) != R_X86_64_GLOB_DAT)
-        return 1;
-    const char *name = all->names + all->symbols[ELF64_R_SYM(reference->r_info)].st_name;
-    if (!may_be_ours(name))
-        return 1;
-    word *slot = (word *)(one->object->l_addr + reference->r_offset), original = *(volatile word *)slot;
-    if (!original)
+    word original = *(volatile word *)slot;
+    if (!original) /* weak, and nobody has it */
         return 0;
     word to = reference_leads_to(name, original, one->entry, asker_at(original));
-    not_led += to != original && !is_led(memory, slot, to);
-    return 1;
+    return to != original && !is_led(memory, slot, to);
 }
 
-static int is_done(const struct waiting *one, long memory)
+static void lead(const struct waiting *one, long memory)
 {
     const struct references all = references_of(one->object);
-    int found = 1;
-    not_led = 0;
-    for (const ElfW(Rela) *reference = all.begin; reference < all.end; reference++)
-        found &= lead(one, memory, &all, reference);
+    int not_led = 0;
+    for (const ElfW(Rela) *reference = all.begin; reference < all.end; reference++) {
+        const char *name = all.names + all.symbols[ELF64_R_SYM(reference->r_info)].st_name;
+        if (ELF64_R_TYPE(reference->r_info) == R_X86_64_GLOB_DAT && may_be_ours(name))
+            not_led += is_not_led(one, memory, name, (word *)(one->object->l_addr + reference->r_offset));
+    }
     if (not_led)
-        trace_entry(this_trace(), PAST_PLT, 0, 0, one->entry, base_name(one->object->l_name));
-    return found;
+        trace_entry(this_trace(), PAST_PLT, 0, 0, one->entry, "");
 }
 
-void slots_lead_to_recorded(int are_all_filled)
+void slots_lead_to_recorded(void)
 {
     if (!waiting_count || recorder_state()[STATE_CONFINED])
         return;
     long memory = system_call(SYS_openat, (word)AT_FDCWD, (word) "/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
-    for (word i = 0; i < waiting_count; i++)
-        if (is_done(&waiting[i], memory) || are_all_filled)
-            waiting[i--] = waiting[--waiting_count];
+    while (waiting_count)
+        lead(&waiting[--waiting_count], memory);
     if (!FAILED(memory))
         system_call(SYS_close, (word)memory, 0, 0, 0, 0, 0);
 }

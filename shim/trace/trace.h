@@ -96,7 +96,7 @@ word reference_leads_to(const char *name, word original, word from, word to); /*
 struct link_map;
 void slots_seen(const struct link_map *object, word entry);
 void slots_gone(word entry);
-void slots_lead_to_recorded(int are_all_filled);
+void slots_lead_to_recorded(void);
 
 /* handed_out.c: what is called after a call of such a function; 0 for others. */
 word handed_out_by(const char *name);

@@ -29,6 +29,25 @@ int main(int count, char **words) {
     return by_name(0) || (ask && ask(7)) || (plugin && dlclose(plugin));
 }
 """
+REGISTERS = """
+int cuDeviceGet(int *device, int ordinal);
+extern void (*registered)(int);
+static void ask(int count) { int device; for (int i = 0; i < count; i++) cuDeviceGet(&device, 0); }
+__attribute__((constructor)) static void begin(void) { registered = ask; }
+"""
+OPENS_ANOTHER = """
+#include <dlfcn.h>
+int cuInit(unsigned flags);
+void (*registered)(int);
+int main(int count, char **words) {
+    if (count < 3 || cuInit(0) || !dlopen(words[1], RTLD_NOW))
+        return 1;
+    registered(2);
+    void *other = dlopen(words[2], RTLD_NOW);
+    registered(5);
+    return !other;
+}
+"""
 ADDRESS_TAKEN = """
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +106,14 @@ def test_a_library_that_comes_later(trace: Trace, built: Built) -> None:
     assert (found.done.returncode, found.done.stderr) == (0, "")
     assert found.counts() == {"cuInit": 1, "cuDeviceGet": 7}
     assert {Path(call["caller"]["object"]).name for call in found.calls()} == {"program", "plugin.so"}
+
+
+def test_a_library_that_nobody_asks(trace: Trace, built: Built) -> None:
+    """Its slots are led to the recorder when the next one is opened."""
+    plugin = built(REGISTERS, "-fno-plt", "-shared", "-fPIC", name="plugin.so")
+    other = built("int other(void) { return 1; }", "-shared", "-fPIC", name="other.so")
+    found = trace(built(OPENS_ANOTHER, "-rdynamic"), str(plugin), str(other))
+    assert (found.done.returncode, found.counts()) == (0, {"cuInit": 1, "cuDeviceGet": 5})
 
 
 @pytest.mark.parametrize("relro", [("-Wl,-z,now",), ("-Wl,-z,norelro",)])
