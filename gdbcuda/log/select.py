@@ -81,9 +81,9 @@ def within(
     if places is None and not functions:
         yield from events
         return
-    chosen, open_calls = CallFilter(tuple(functions)), set()
+    chosen, open_calls = CallFilter(tuple(functions), places), set()
     for phase, call in events:
-        if (places is not None and not places.take(call)) or not chosen.takes_function(call):
+        if not chosen.takes(call):
             continue
         if phase == BEGIN:
             call.parent = call.parent if call.parent in open_calls else None

@@ -66,7 +66,8 @@ class ProcessReading:
             positions = (record.position & POSITIONS for record in wanted if record.function in known)
             self.by_position.update(((one.lwp, position), call) for position, call in zip(positions, new))
             self.say_what_is_missing(one, known)
-            self.gap_until = max([self.gap_until, *(ring_calls.seconds(found, tick) for tick in one.behind_gap())])
+            if one.whole_from is not None:
+                self.gap_until = max(self.gap_until, ring_calls.seconds(found, one.whole_from))
         for call in made:
             call.inferior, call.pid = self.number, self.process.pid
             call.stack = self.places.stack(call.stack)

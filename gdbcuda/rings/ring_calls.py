@@ -178,16 +178,14 @@ class ThreadCalls:
         """Those that the next call is not in."""
         while self.open:
             outer = self.open[-1].record
-            if outer.left is None and self.ring.has_gap_between(outer.position, following.position):
-                self.end(self.open.pop().call, now, record.RETURN_LOST)
-                continue
+            is_behind_gap = outer.left is None and self.ring.has_gap_between(outer.position, following.position)
             is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
-            if is_around:
+            if is_around and not is_behind_gap:
                 return
+            call = self.open.pop().call
             if outer.left is None:
-                is_lost = self.ring.was_overwritten(outer.position, following.position)
-                self.end(self.open[-1].call, now, record.RETURN_LOST if is_lost else record.UNWOUND)
-            self.open.pop()
+                is_lost = is_behind_gap or self.ring.was_overwritten(outer.position, following.position)
+                self.end(call, now, record.RETURN_LOST if is_lost else record.UNWOUND)
 
     def end(self, call: Call, now: float, why: str) -> None:
         call.end, call.ended = max(now, call.start), why

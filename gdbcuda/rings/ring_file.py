@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from gdbcuda.rings import ring, ring_words
 
@@ -33,15 +35,15 @@ class RingFile:
         both.update((one.position, one) for one in [*self.records, *kept.records] if one.left is not None)
         records = [both[position] for position in sorted(both)]
         clock = max(self.clock, kept.clock, key=lambda one: one[-1])
-        return RingFile(self.lwp, self.pid, clock, records, max(self.begun, kept.begun), self.before, self.places, True,
-                        kept.is_cut)  # fmt: skip
+        begun = max(self.begun, kept.begun)
+        return replace(self, clock=clock, records=records, begun=begun, is_kept=True, is_cut=kept.is_cut)
 
-    @property
+    @cached_property
     def gaps(self) -> list[int]:
         """The positions behind those that are missing."""
         return ring.behind_gaps([one.position for one in self.records], self.before)
 
-    def behind_gap(self) -> list[int]:
-        """When calls are there again, in ticks: of the last gap, if there is one."""
-        last = self.gaps[-1:]
-        return [one.entered for one in self.records if one.position in last]
+    @property
+    def whole_from(self) -> int | None:
+        """When the first call behind the last gap began, in ticks; None where no call is missing."""
+        return self.records[bisect_left(self.records, (self.gaps[-1],))].entered if self.gaps else None

@@ -91,9 +91,10 @@ class Summary:
         self.first = min(self.first, call.start)  # an inner call ends first
         if call.ended == STILL_OPEN:
             self.unfinished += 1
+        elif call.ended == RETURN_LOST:
+            self.without_return += 1
         elif call.ended:
-            self.without_return += call.ended == RETURN_LOST
-            row.failures.update([f"({call.ended})"] if call.went_wrong else [])
+            row.failures[f"({call.ended})"] += 1
         else:
             end = call.end or 0.0
             self.last = max(self.last, end)
