@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, ROOT, clean_environment
+from shim_support import HOOK, OLDER_LIBC, ROOT
+from watched_programs import GDBCUDA, Watched, needs_bpftrace, variables
 from watched_shim import shim as shim
 
-from gdbcuda.observe import needs
-
 HERE = Path(__file__).resolve().parent
-GDBCUDA = (sys.executable, "-m", "gdbcuda")
-Done = subprocess.CompletedProcess[str]
-Calls = list[dict[str, Any]]
-pytestmark = [pytest.mark.skipif(bool([*needs.missing()]), reason="; ".join(needs.missing())),
-              pytest.mark.skipif(not needs.has_bpftrace(), reason="no bpftrace")]  # fmt: skip
-
-
-class Watched:
-    """What came of a run: the program's end and output, and the log."""
-
-    def __init__(self, done: Done, log: Path) -> None:
-        self.done, self.log = done, log
-
-    def calls(self, *options: str) -> Calls:
-        line = [*GDBCUDA, "log", "show", "--json", *options, str(self.log)]
-        done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True)
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def named(self, name: str) -> Calls:
-        return [call for call in self.calls() if call["name"] == name]
-
-
+pytestmark = needs_bpftrace
 Watch = Callable[..., Watched]
-
-
-def variables(shim: Path, *folders: Path) -> dict[str, str]:
-    libraries = ":".join(map(str, [*folders, shim / "standin", shim / "sample"]))
-    return {**clean_environment(), "LD_LIBRARY_PATH": libraries, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
@@ -166,133 +134,6 @@ def test_conditions(watch: Watch, shim: Path, condition: str, sizes: list[int]) 
     assert ("afterwards" in found.done.stderr) == ("caller" in condition or "nth" in condition)
 
 
-def started(line: list[str], shim: Path) -> subprocess.Popen[str]:
-    """It hears Ctrl-C, also where the tests run in the background of a script, which ignores it."""
-
-    def hear() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    return subprocess.Popen(line, env=variables(shim), stderr=subprocess.PIPE, text=True, preexec_fn=hear)
-
-
-# Each of its threads calls 200 times a second: it leaves the machine to those who watch it.
-CALLING = """
-#include <pthread.h>
-#include <unistd.h>
-int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(void **, size_t);
-int cuMemFree_v2(void *);
-static void *context;
-static void *allocate(void *unused) {
-    void *block;
-    for (cuCtxSetCurrent(context); !cuMemAlloc_v2(&block, 4096) && !cuMemFree_v2(block); usleep(5000)) ;
-    return unused;
-}
-int main(void) {
-    pthread_t thread;
-    cuInit(0);
-    cuDevicePrimaryCtxRetain(&context, 0);
-    pthread_create(&thread, NULL, allocate, NULL);
-    allocate(NULL);
-    return 1;
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def calling(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    program = str(tmp_path_factory.mktemp("calling") / "calling")
-    line = ["gcc", "-g", "-O1", "-x", "c", "-", "-o", program, f"-L{shim}/standin", "-lcuda", "-lpthread"]
-    subprocess.run(line, input=CALLING, text=True, check=True)
-    return program
-
-
-def test_a_process_that_runs(shim: Path, tmp_path: Path, calling: str) -> None:
-    target = subprocess.Popen([calling], env=variables(shim), stdout=subprocess.DEVNULL)
-    log = tmp_path / "calls.jsonl"
-    try:
-        line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
-                "--filter", "bytesize > 1", "-o", str(log)]  # fmt: skip
-        watching = started(line, shim)
-        until(lambda: log.exists() and log.read_text().count("\n") > 20)
-        watching.send_signal(signal.SIGINT)
-        _, told = watching.communicate(timeout=100)
-        assert watching.returncode == 0 and target.poll() is None, told
-    finally:
-        target.kill()
-        target.wait()
-    calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
-    assert {(call["name"], call["pid"]) for call in calls} == {("cuMemAlloc_v2", target.pid)}
-    assert {call["caller"]["function"] for call in calls} == {"allocate"}
-
-
-def test_a_process_that_runs_is_watched_for_a_time(shim: Path, tmp_path: Path, calling: str) -> None:
-    log = tmp_path / "calls.jsonl"
-    with subprocess.Popen([calling], env=variables(shim), stdout=subprocess.DEVNULL) as target:
-        try:
-            line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
-                    "--for", "1s", "-o", str(log)]  # fmt: skip
-            told = started(line, shim).communicate(timeout=100)[1]
-            assert "watching for 1 s" in told and target.poll() is None, told
-        finally:
-            target.kill()
-    assert Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
-
-
-JUMPING = """
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-static int never(void *block) { return 0; }
-__attribute__((constructor)) static void jump(void) {
-    extern int cuMemFree_v2(void *);
-    unsigned char *entry = dlsym(RTLD_DEFAULT, "cuMemFree_v2"), code[12] = {0x48, 0xb8, [10] = 0xff, 0xe0};
-    void *to = (void *)never, *page = (void *)((uintptr_t)entry & -4096);
-    memcpy(code + 2, &to, 8);
-    mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
-    memcpy(entry, code, sizeof code);
-    mprotect(page, 8192, PROT_READ | PROT_EXEC); /* where a program may write there are no uprobes */
-}
-"""
-
-
-@pytest.mark.parametrize("way", ["-p", "--all-of"])
-def test_a_function_that_begins_with_a_jump_is_left_out(shim: Path, tmp_path: Path, way: str) -> None:
-    """A recorder's, or a guard's: behind the uprobe the process would go on in the middle of it."""
-    source, library = "#include <dlfcn.h>\n#include <stddef.h>\n" + JUMPING + CALLING, tmp_path / "libcuda.so.1"
-    shutil.copy(shim / "standin" / "libcuda.so.1", library)
-    program, log = str(tmp_path / "jumping"), tmp_path / "calls.jsonl"
-    line = ["gcc", "-g", "-O1", "-D_GNU_SOURCE", "-x", "c", "-", "-o", program, f"-L{shim}/standin", "-lcuda"]
-    subprocess.run([*line, "-lpthread", "-ldl"], input=source, text=True, check=True)
-    with subprocess.Popen([program], env=variables(shim, tmp_path), stdout=subprocess.DEVNULL) as target:
-        try:
-            time.sleep(1)
-            line = [*GDBCUDA, "trace", "--with", "uprobe", way, str(target.pid) if way == "-p" else str(library)]
-            line += ["--function", "cuMemAlloc", "--function", "cuMemFree", "--for", "1s", "-o", str(log)]
-            told = started(line, shim).communicate(timeout=100)[1]
-            assert target.poll() is None, told
-        finally:
-            target.kill()
-    assert f"left out: cuMemFree_v2 of process {target.pid} begins with a jump of somebody's" in told, told
-    calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
-    assert {call["name"] for call in calls} == {"cuMemAlloc_v2"}
-
-
-def test_every_process_that_uses_a_library(shim: Path, tmp_path: Path) -> None:
-    log = tmp_path / "calls.jsonl"
-    library = Path(shutil.copy(shim / "standin" / "libcuda.so.1", tmp_path))  # the other one has other tests' calls
-    line = [*GDBCUDA, "trace", "--with", "uprobe", "--all-of", str(library), "--function", "cuInit", "-o", str(log)]
-    watching = started(line, shim)
-    until(log.exists)
-    for _ in range(2):  # they start later
-        environment = variables(shim, tmp_path)
-        subprocess.run([str(shim / "sample" / "test_alloc")], env=environment, check=True, capture_output=True)
-    time.sleep(2)  # what is in the buffers of the kernel is told a while later
-    watching.send_signal(signal.SIGINT)
-    _, told = watching.communicate(timeout=100)
-    assert "2 calls" in told
-    assert len({call["pid"] for call in Watched(subprocess.CompletedProcess([], 0), log).calls()}) == 2
-
-
 def test_a_runtime_inside_a_program_without_a_name_for_others(shim: Path, tmp_path: Path, watch: Watch) -> None:
     source = """
         typedef unsigned long size_t; int cuMemAlloc_v2(unsigned long long *, size_t); int cuInit(unsigned);
@@ -304,36 +145,6 @@ def test_a_runtime_inside_a_program_without_a_name_for_others(shim: Path, tmp_pa
     subprocess.run(line, input=source, text=True, check=True)
     found = watch(program, options=("--function", "cudaMalloc"))
     assert [(call["layer"], call["arguments"]["size"]) for call in found.calls()] == [("runtime", 4242)]
-
-
-def test_another_mount_namespace(shim: Path, tmp_path: Path, calling: str) -> None:
-    """A process that has its library where we have nothing: it is found through /proc/PID/root."""
-    there, log = tmp_path / "there", tmp_path / "calls.jsonl"
-    there.mkdir()
-    script = f"mount --bind {shim}/standin {there} && exec {calling}"
-    environment = {**clean_environment(), "LD_LIBRARY_PATH": str(there)}
-    target = subprocess.Popen(["unshare", "-m", "sh", "-c", script], env=environment, stdout=subprocess.DEVNULL)
-    try:
-        until(lambda: "libcuda" in Path(f"/proc/{target.pid}/maps").read_text())
-        assert not [*there.iterdir()]
-        line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "-o", str(log),
-                "--function", "cuMemAlloc"]  # fmt: skip
-        watching = started(line, shim)
-        until(lambda: log.exists() and log.read_text().count("\n") > 20)
-        watching.send_signal(signal.SIGINT)
-        assert watching.wait(100) == 0
-    finally:
-        target.kill()
-        target.wait()
-    calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "20")
-    assert {(call["object"], call["caller"]["function"]) for call in calls} == {("libcuda.so.1", "allocate")}
-
-
-def until(happened: Callable[[], bool], longest: float = 60.0) -> None:
-    latest = time.monotonic() + longest
-    while not happened():
-        assert time.monotonic() < latest, "it did not happen"
-        time.sleep(0.05)
 
 
 def mistakes() -> Iterator[tuple[tuple[str, ...], str]]:

@@ -33,10 +33,9 @@ class LibcCall(Watch):
 
     def __init__(self, address: int, wishes: Sequence[Wish], rare: bool) -> None:
         super().__init__(address, self.see)
-        self.wishes, self.rare, self.in_vain, self.looks = wishes, rare, 0, 0
+        self.wishes, self.rare, self.in_vain = wishes, rare, 0
 
     def see(self) -> None:
-        self.looks += 1
         with suppress(Unreadable, gdb.error):
             words = [*map(process.register, ARGUMENTS)]
             wanted = [notice for is_wanted, notice in self.wishes if is_wanted(*words)]
