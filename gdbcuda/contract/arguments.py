@@ -204,7 +204,6 @@ class ArgumentMaker:
             made[:4] = self.version(kind).to_bytes(4, "little")
         return bytes(made)
 
-
     def version(self, kind: api.Type) -> int:
         """Of a struct of NVML's, whose size is in it: who looks at it refuses another one."""
         name = re.compile(re.escape(re.sub(r"(_v\d+)?_t$", "", kind.spelling.split()[-1])) + r"_v\d+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import stat
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO
 
 from gdbcuda.text import output
@@ -20,19 +21,17 @@ def opened(path: str | Path) -> BinaryIO:
     """Of a FIFO into which nobody writes it is said that it is waited for; Ctrl-C ends that."""
     if not stat.S_ISFIFO(os.stat(path).st_mode):
         return open(path, "rb")
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not is_written(descriptor, PATIENCE):
+    with ExitStack() as unless_opened:
+        stream = unless_opened.enter_context(os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb"))
+        if not is_written(stream, PATIENCE):
             name = visible(os.fspath(path))
             output.complain(f"gdbcuda: waiting for somebody to write into {name}, which is a FIFO (Ctrl-C ends it)")
-            is_written(descriptor, None)
-        os.set_blocking(descriptor, True)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+            is_written(stream, None)
+        os.set_blocking(stream.fileno(), True)
+        unless_opened.pop_all()
+        return stream
 
 
-def is_written(descriptor: int, seconds: float | None) -> bool:
+def is_written(stream: BinaryIO, seconds: float | None) -> bool:
     """Is something there, or was it, within that time?"""
-    return bool(select.select([descriptor], [], [], seconds)[0])
+    return bool(select.select([stream], [], [], seconds)[0])

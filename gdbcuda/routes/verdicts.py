@@ -126,7 +126,7 @@ def not_defined(snapshot: ProcessSnapshot, name: str, reached: Reached) -> str:
     if reached.layer == "runtime" and is_below:
         return f"{files} hooks below the runtime"
     if not snapshot.hooked_names:
-        only = "only dlsym" if offers_names(snapshot) else "nor dlsym: no name leads to it"
+        only = "only dlsym" if has_dlsym(snapshot) else "nor dlsym: no name leads to it"
         return f"{files} exports no API function, {only}"
     return f"not in {files}"
 

@@ -60,8 +60,8 @@ static const struct command {
     const char *name;
     void (*run)(void);
 } commands[] = {
-    {"again", command_again}, {"aside", command_aside}, {"call", command_call}, {"code", command_code}, {"dlerror", command_dlerror},
-    {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym},
+    {"again", command_again}, {"aside", command_aside}, {"call", command_call}, {"code", command_code},
+    {"dlerror", command_dlerror}, {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym},
     {"end", command_end}, {"fork", command_fork}, {"handed-out", command_handed_out},
     {"linked", command_linked}, {"open", command_open},
     {"peek", command_peek}, {"poke", command_poke}, {"set", command_set}, {"watch", command_watch},

@@ -34,4 +34,3 @@ def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
             if found:
                 return found
         return list(many_calls.broken(call))
-

@@ -80,7 +80,7 @@ def exported_name(name: str, pc: int) -> str:
     """Of an extern "C" function in a namespace, or a #[no_mangle] one of Rust's, which gdb calls hook::cuMemAlloc_v2:
     what the loader calls it; "" for every other."""
     last = cplusplus.last_identifier(name) if "::" in name else ""
-    is_known = bool(last) and table_version.table().function(last) is not None
+    is_known = bool(last) and table_version.function(last) is not None
     return last if is_known and process.exports(process.object_of(pc), last, pc) else ""
 
 

@@ -46,8 +46,8 @@ def execute_aloud(line: str) -> None:
 
 
 def execute_where_nothing_goes_on(line: str) -> str:
-    """No breakpoint's ``commands`` follow: the selected target is a core file, of which nothing can be resumed; or a
-    condition is asked, while gdb holds the thread to be running."""
+    """No breakpoint's ``commands`` follow: the selected target is a core file, of which nothing can be resumed; or gdb
+    holds the thread to be running, while a condition is asked or a fork has made an inferior."""
     return str(gdb.execute(line, to_string=True))
 
 

@@ -41,7 +41,7 @@ def on_stop(event: gdb.StopEvent) -> None:
 def on_fork(event: gdb.NewInferiorEvent) -> None:
     """At a vfork gdb lets the other threads of the parent stand still, and forgets them. A step over the breakpoint
     that the loader comes to in the child lets all of them go on. A program that forks nothing keeps faster steps."""
-    gdb_cli.execute(f"set {ONE_AFTER_THE_OTHER}")
+    gdb_cli.execute_where_nothing_goes_on(f"set {ONE_AFTER_THE_OTHER}")
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:

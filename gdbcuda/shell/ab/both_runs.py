@@ -146,11 +146,11 @@ def may_patch(plan: RunPlan) -> bool:
         name.startswith(PRELOADED) for name in library.exported)  # fmt: skip
 
 
-def not_seen(found: Comparison, runs: Sequence[RecordedRun]) -> Iterator[str]:
+def not_seen(found: Comparison, is_hidden: bool) -> Iterator[str]:
     if found.unnamed:
         calls = counted(found.unnamed, "call")
         yield f"{calls} came by a function of the hook library that has no name of the API: what that gave back"
-    elif may_patch(runs[-1].plan) and found.sides[1].hooks - found.sides[1].reached:
+    elif is_hidden and found.sides[1].hooks - found.sides[1].reached:
         yield "which calls get to it: it has no function of the API, and may have changed the code of others"
 
 
@@ -168,8 +168,9 @@ def report(runs: Sequence[RecordedRun], found: Comparison, allowed: Allowed, uns
     outcomes = seen(runs[0], sides[0]), seen(runs[1], sides[1])
     memory = costs.own_memory(found.extra, sides[1])
     costs.note_memory(memory, found.findings)
-    unseen = list(not_seen(found, runs))
-    every = differences(found, outcomes, may_patch(runs[-1].plan))
+    is_hidden = may_patch(runs[-1].plan)
+    unseen = list(not_seen(found, is_hidden))
+    every = differences(found, outcomes, is_hidden)
     all_found = [one for one in every if one.kind not in unsteady]
     left_out = sorted({one.kind for one in every} & unsteady)
     meant = [one for one in all_found if allowed.holds(one)]
