@@ -164,16 +164,40 @@ def test_completion(local: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert all(row.startswith(line) for row in found[line])
 
 
-def test_the_overview_has_every_command_once_and_every_page(local: Scenario, idle: IdleGdb) -> None:
+OVERVIEW = """\
+Bring the hook library into the program
+  cuda-env, cuda-load, cuda-remote
+Stop where you mean
+  cuda-break, cuda-guards, cuda-save
+"""
+
+
+def test_the_overview_fits_a_screen(local: Scenario) -> None:
+    """Of 80 columns and 24 lines, with the prompt below it; every command and every topic is in it once."""
+    text = local.run(None, "cuda-help", hook=None, environment={"COLUMNS": "80"})
+    lines = text.splitlines()
+    assert text.startswith(OVERVIEW) and len(lines) < 24 and max(map(len, lines)) <= 80, text
+    commands, topics = (re.findall(r"[\w-]+(?=,|$)", part, re.M) for part in text.split("\nThe manual\n"))
+    shown = sorted(name for name in commands if name.startswith("cuda-"))
+    assert shown == [name for name in sorted(NAMES) if " " not in name]
+    assert topics[: len(TOPICS)] == TOPICS
+    assert "cuda-help commands  what each command does\n" in text
+
+
+TOPICS = [path.name[3:-3] for path in sorted((ROOT / "gdbcuda/manual").glob("*.md"))]
+
+
+def test_the_lists_have_every_command_once_and_every_page(local: Scenario, idle: IdleGdb) -> None:
     """Each with the first line of its help, under what it is for."""
-    text = local.run(None, "cuda-help", hook=None, environment={"COLUMNS": "200"})
-    listed = re.findall(r"^(cuda-[a-z]+(?: [a-z]+)*)  +(\S.*)$", text, re.MULTILINE)
+    asked = ("cuda-help commands", "echo @", "cuda-help topics")
+    text = local.run(None, *asked, hook=None, environment={"COLUMNS": "200"})
+    commands, _, topics = text.partition("@")
+    listed = re.findall(r"^(cuda-[a-z]+(?: [a-z]+)*)  +(\S.*)$", commands, re.MULTILINE)
     assert sorted(name for name, _ in listed) == sorted(NAMES)
-    assert re.search(r"^Stop where you mean\n\ncommand .*\n---.*\ncuda-break ", text, re.MULTILINE)
+    assert re.search(r"^Stop where you mean\n\ncommand .*\n---.*\ncuda-break ", commands, re.MULTILINE)
     for name, line in listed:
         assert help_of(idle, name).startswith(" ".join(line.split()[:4])), name
-    pages = [path.name[3:-3] for path in sorted((ROOT / "gdbcuda/manual").glob("*.md"))]
-    assert re.findall(r"^([a-z]\S*)  ", text.partition("\nThe manual\n")[2], re.MULTILINE)[1:] == pages
+    assert re.findall(r"^([a-z]\S*)  ", topics, re.MULTILINE)[1:] == TOPICS
 
 
 @pytest.mark.parametrize(

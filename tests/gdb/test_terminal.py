@@ -152,7 +152,7 @@ SESSION = (
     "print $_cuda_arg(\"bytesiz\")", "cuda-env AVARIABLE=withavalue", "delete", "tbreak exit", "continue",
     "cuda-log show", "cuda-log show --tree", "cuda-log show --failed --where", "cuda-log summary", "cuda-memory",
     "cuda-memory leaks", "cuda-memory live", "cuda-memory by-site", "cuda-memory problems", "cuda-version",
-    "cuda-help", "cuda-help guards",
+    "cuda-help", "cuda-help commands", "cuda-help topics", "cuda-help guards",
     "cuda-help cuMemcpy2D", "cuda-help preloaded library", "cuda-dlsym log show", "cuda-log stop",
 )  # fmt: skip
 TYPED = r"  [^\s(\d#]|(?:    )?(?:\$|\(gdb\)) "  # a command to type; what has been typed

@@ -15,10 +15,11 @@ from gdbcuda.text import render
 from gdbcuda.text.highlight import C, highlighted
 
 COMMAND = "cuda-help"
+LISTS = {"commands": "what each command does", "topics": "what each page of the manual answers"}
 
 
 def complete_topics(token: str) -> Iterable[str]:
-    return [*pages.pages(), *REGISTRY, *(names.complete_functions(token) if token else ())]
+    return [*LISTS, *pages.pages(), *REGISTRY, *(names.complete_functions(token) if token else ())]
 
 
 class HelpOptions(Options):
@@ -29,13 +30,15 @@ class HelpOptions(Options):
 
 @command(COMMAND, HelpOptions, purpose="help")
 def cuda_help(wanted: HelpOptions) -> str:
-    """Show the commands by what they are for and the manual's pages, or one page.
+    """Show the commands by what they are for and the manual's topics, or one page.
 
-    For a function it shows the prototypes: conditions are written on the names of its parameters. For any
-    other word it searches the pages and the help of the commands.
+    Without a word it is an overview; 'commands' and 'topics' say a line of each. For a function it shows the
+    prototypes: conditions are written on the names of its parameters. For any other word it searches the
+    pages and the help of the commands.
 
     Examples:
       cuda-help
+      cuda-help commands
       cuda-help breakpoints
       cuda-help cuda-break
       cuda-help cuMemAlloc
@@ -44,6 +47,8 @@ def cuda_help(wanted: HelpOptions) -> str:
     topic = " ".join(wanted.topic)
     if not topic:
         return overview(terminal)
+    if topic in LISTS:
+        return plain.listed(terminal) if topic == "topics" else commands_listed(terminal)
     if pages.topic_of(topic):
         return plain.shown(pages.pages()[pages.topic_of(topic)].text, terminal)
     if topic in REGISTRY:
@@ -75,16 +80,31 @@ def in_commands(word: str) -> list[search.Match]:
 
 
 def overview(terminal: plain.Terminal) -> str:
-    """Of each command the first line of its help, and of each page what it answers."""
-    groups = [group(title, purpose, terminal) for purpose, title in PURPOSES.items()]
-    told = f"{COMMAND} TOPIC shows a page, help COMMAND the help of a command, {COMMAND} WORD what is said of it."
-    listed = f"{heading('The manual', terminal)}\n\n{plain.listed(terminal)}"
-    return "\n\n".join([*groups, listed, render.wrap(told, terminal.columns)])
+    """It fits a screen of 80 columns and 24 lines: names alone, subcommands are in the list of `LISTS`."""
+    named = {title: [name for name in of_purpose(purpose) if " " not in name] for purpose, title in PURPOSES.items()}
+    told = f"{COMMAND} TOPIC shows a page, help COMMAND its help, {COMMAND} WORD searches."
+    lists = [f"{COMMAND} {name:<10}{says}" for name, says in LISTS.items()]
+    named["The manual"] = list(pages.pages())
+    shown = [under(title, ", ".join(names), terminal) for title, names in named.items()]
+    return "\n".join([*shown, *lists, render.wrap(told, terminal.columns)])
+
+
+def under(title: str, names: str, terminal: plain.Terminal) -> str:
+    return f"{heading(title, terminal)}\n  {render.fold(names, terminal.columns - render.GAP)}"
+
+
+def commands_listed(terminal: plain.Terminal) -> str:
+    """Of each command, of each subcommand too, the first line of its help."""
+    return "\n\n".join(group(title, purpose, terminal) for purpose, title in PURPOSES.items())
 
 
 def group(title: str, purpose: str, terminal: plain.Terminal) -> str:
-    rows = sorted((name, one.first_line) for name, one in REGISTRY.items() if one.purpose == purpose)
+    rows = [(name, REGISTRY[name].first_line) for name in of_purpose(purpose)]
     return f"{heading(title, terminal)}\n\n{render.table(rows, ('command', 'does'), width=terminal.columns)}"
+
+
+def of_purpose(purpose: str) -> list[str]:
+    return sorted(name for name, one in REGISTRY.items() if one.purpose == purpose)
 
 
 def heading(title: str, terminal: plain.Terminal) -> str:
