@@ -146,6 +146,27 @@ def test_versions_of_one_symbol(scenario: Scenario, compile_c, tmp_path: Path) -
     if " in first at " not in text:
         pytest.skip("this gdb finds the default version of a symbol alone (gdb 11 finds all)")
     assert re.search(r"^Breakpoint 1(\.\d)?, first ", text, re.MULTILINE), text
+    assert re.search(r"^Breakpoint 1  hook libversions.so  cuMemAlloc_v2\(", text, re.MULTILINE), text
+
+
+ALIASES = """
+int {inside}(unsigned long long *dptr, unsigned long bytesize) {{ return bytesize > 2ul << 30 ? 2 : 0; }}
+int cuMemAlloc(unsigned long long *, unsigned long) __attribute__((alias("{inside}")));
+int cuMemAlloc_v2(unsigned long long *, unsigned long) __attribute__((alias("{inside}")));
+"""
+
+
+@pytest.mark.parametrize("inside", ["book_and_allocate", "eng_alloc"])
+def test_a_function_that_is_an_alias_is_known_at_its_stops(scenario: Scenario, compile_c, inside: str) -> None:
+    """Debug info names what was written; the loader finds the API's name there, and what headers lead to is meant."""
+    hook = compile_c("libalias.so", ALIASES.format(inside=inside), "-shared")
+    text = scenario.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1G", "RUN", "cuda-call", "delete",
+                        "cuda-break cuMemAlloc --on error", "continue",
+                        hook=hook)  # fmt: skip
+    assert f"1.2, {inside} " in text and "Breakpoint 1  hook libalias.so  cuMemAlloc_v2(dptr=0x" in text, text
+    assert "cuMemAlloc_v2 in hook libalias.so, called by app allocate_buffer() at test_alloc.c:" in text, text
+    assert re.search(r"bytesize=3221225472 \[3.00 GiB\]\) = CUDA_ERROR_OUT_OF_MEMORY \(2\)\n +returned to app", text)
+    assert "is not an API function" not in text
 
 
 def test_an_indirect_function_on_return(scenario: Scenario, compile_c, tmp_path: Path) -> None:

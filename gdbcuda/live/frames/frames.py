@@ -16,7 +16,7 @@ from gdbcuda import api
 from gdbcuda.calls import header_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, indirect, table_version
+from gdbcuda.live.layers import answering_code, exported_code, indirect, table_version
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
 
@@ -72,7 +72,7 @@ def api_function(frame: gdb.Frame, known: Prototypes | None = None) -> api.Funct
     look_up = table_version.function
     name = cplusplus.without_arguments(frame.name() or "")
     found = look_up(name) or look_up(exported_name(name, frame.pc())) or look_up(indirect.name_of(frame))
-    found = found or look_up(answering_code.function_at(frame.pc()))
+    found = found or look_up(answering_code.function_at(frame.pc())) or look_up(exported_code.function_at(frame.pc()))
     return found or (known(name) if known is not None and name else None)
 
 
