@@ -81,6 +81,21 @@ if not os.fork():
 os.wait()
 print(json.dumps(told))
 """
+MAPS = """
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1")
+size, place, handle, context = ctypes.c_size_t(2 << 20), ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_void_p()
+pinned_on_the_device = (ctypes.c_int * 8)(1, 0, 1)
+driver.cuInit(0)
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuCtxSetCurrent(context)
+def segment():
+    none = ctypes.c_uint64()
+    assert not driver.cuMemAddressReserve(ctypes.byref(place), size, none, none, none)
+    assert not driver.cuMemCreate(ctypes.byref(handle), size, pinned_on_the_device, none)
+    assert not driver.cuMemMap(place, size, none, handle, none)
+segment()
+"""
 FUZZ = """
 import ctypes, random, sys
 words = (ctypes.c_uint64 * {size}).in_dll(ctypes.CDLL({library!r}), "gdbcuda_python_v1")
@@ -151,6 +166,15 @@ def test_calls_of_other_functions(trace: Trace) -> None:
     path = ROOT / "shim" / "sample" / "train.py"
     found = trace(ANY, str(path), options=("--python-for", "cuMemFree", "--stack", "2"))
     assert {one["name"] for one in found.calls() if "python" in one} == {"cuMemFree_v2"}
+
+
+def test_memory_that_is_mapped_has_its_lines(trace: Trace, tmp_path: Path) -> None:
+    """As the expandable segments of PyTorch are."""
+    found = trace(ANY, str(script(tmp_path, MAPS)), options=("--python",))
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    lines = {one["name"]: frames_of(one)[0][1] for one in found.calls() if "python" in one}
+    rows = [*enumerate(MAPS.splitlines(), 1)]
+    assert lines == {name: next(n for n, row in rows if name in row) for name in ("cuMemCreate", "cuMemMap")}
 
 
 def test_a_program_without_python(trace: Trace) -> None:

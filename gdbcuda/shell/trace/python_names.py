@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.ledger.effects.roles import hands_out_memory
+from gdbcuda.ledger.effects.roles import MAP_CALL, hands_out_memory
 from gdbcuda.text.sentences import meant
 
 
@@ -19,7 +19,7 @@ def wanted(patterns: Sequence[str], table: api.Table, makes_memory: bool) -> fro
     """`UserError` for a pattern that no function has."""
     found = {name for pattern in patterns for name in functions(pattern, table)}
     if makes_memory:
-        found.update(one.symbol for one in table.functions.values() if hands_out_memory(one))
+        found.update(one.symbol for one in table.functions.values() if hands_out_memory(one) or one.base == MAP_CALL)
     return frozenset(found)
 
 
