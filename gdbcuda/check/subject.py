@@ -146,6 +146,12 @@ class Subject:
         found = {symbol.value: symbol for symbol in library.exported.values() if symbol.is_function}
         return {symbol.value: symbol for symbol in library.symtab.defined() if symbol.is_function} | found
 
+    def function_called(self, address: int) -> elf.Symbol | None:
+        """The hook library's function there; or its own that a PLT entry there leads to, as to any exported one."""
+        name = None if address in self.functions else self.library.code.stub_name(address)
+        own = self.library.exported.get(name) if name else None
+        return own if own is not None and own.is_function else self.functions.get(address)
+
     def _of_api(self, names: object) -> Mapping[str, api.Function]:
         assert hasattr(names, "__iter__")
         return {name: self.table.functions[name] for name in names if name in self.table.functions}
@@ -160,13 +166,13 @@ class Subject:
         return self._names_of(self.program)
 
     def _names_of(self, file: elf.Elf) -> frozenset[str] | None:
-        """From .symtab of the file or of its debug file, else from the debug info; None where all are gone."""
+        """From .symtab of the file or of its debug file, else from the debug info; None where hidden ones are gone."""
         debug_file = self.debug_file if file is self.file else next(elf.debug_files(file, self.root.directory), None)
         return _names_in(file) or (_names_in(debug_file) if debug_file else None)
 
 
 def _names_in(file: elf.Elf) -> frozenset[str] | None:
-    if len(file.symtab):
+    if file.symtab.has_local_functions:
         return frozenset(symbol.name for symbol in file.symtab.defined() if symbol.is_function)
     if ".debug_info" not in file.dwarf.sections:
         return None

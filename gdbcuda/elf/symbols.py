@@ -19,6 +19,7 @@ _VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")
 _LAYOUTS = {64: "IBBHQQ", 32: "IIIBBH"}  # name info other shndx value size | name value size info other shndx
 _FUNCTION = 2
 _UNDEFINED = 0
+_OF_LINKER = ("_init", "_fini")
 
 
 class Symbol(NamedTuple):
@@ -91,6 +92,14 @@ class SymbolTable:
         info, value, size = (1, 4, 5) if self._bits == 64 else (3, 1, 2)
         at, rows = self._section_at, self._fields()
         return {one[value]: one[size] for _, one in rows if one[info] & 15 == _FUNCTION and one[at] != _UNDEFINED}
+
+    @property
+    def has_local_functions(self) -> bool:
+        """What is linked has some, if only of the compiler's start-up code. `strip -x` takes their names away, ld's -x
+        all but two."""
+        info, at = (1 if self._bits == 64 else 3), self._section_at
+        local = (one[0] for _, one in self._fields() if one[info] == _FUNCTION and one[at] != _UNDEFINED)  # binding 0
+        return any(string_at(self._strings, name) not in _OF_LINKER for name in local)
 
     def _fields(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         whole = len(self) * self._layout.size

@@ -20,6 +20,7 @@ from gdbcuda.linkage.objects import fits
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 
 UNBOUND = "not called yet"
+_SHOWS_REQUEST = "cuda-dlsym log on, from the start, shows the request"
 RESOLVERS = frozenset(("cuGetProcAddress", "cuGetProcAddress_v2"))
 WORDS = ("hooked", "driver", "runtime", "other", "missing", "wrong version", "wrong object", "real")
 ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "other": "warning", "missing": "dim",
@@ -78,7 +79,8 @@ def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached
         return f"{files} {binds} it elsewhere" if files else "no hook library is loaded"
     hook = snapshot.hooked_names.get(name)
     if hook is None:
-        return not_defined(snapshot, name, reached)
+        unnamed = way == "pointer" and not snapshot.hooked_names and has_dlsym(snapshot)
+        return _unnamed_not_answered(snapshot) if unnamed else not_defined(snapshot, name, reached)
     file = snapshot.name_of(hook)
     if way == "pointer":
         return why_not_answered(snapshot, file, name)
@@ -104,7 +106,13 @@ def why_not_answered(snapshot: ProcessSnapshot, file: str, name: str) -> str:
     function = snapshot.table.function(name)
     if function is not None and function.api == "driver" and not RESOLVERS & snapshot.hooked_names.keys():
         return f"{file} has it and no cuGetProcAddress: who asks that gets the driver's"
-    return f"{file} has it, and did not answer with it (cuda-dlsym log on, from the start, shows the request)"
+    return f"{file} has it, and did not answer with it ({_SHOWS_REQUEST})"
+
+
+def _unnamed_not_answered(snapshot: ProcessSnapshot) -> str:
+    """The asker was handed it out, and what a library that exports dlsym alone has for it no name tells."""
+    files = ", ".join(snapshot.name_of(hook) for hook in snapshot.hooks)
+    return f"{files} did not answer with a function of its own ({_SHOWS_REQUEST})"
 
 
 def other_symbol_version(hook: Linkage, asker: Linkage, name: str) -> str:

@@ -127,6 +127,7 @@ void *dlsym(void *h, const char *n) { return n[0] == 'c' ? (void *)answers : h; 
 @pytest.mark.parametrize(("flags", "why", "of_it"), [
     ((), "its functions have other names", "what it answers with is not told by its functions' names"),
     (("-s",), "it is stripped", "stripped, so what it hides cannot be told"),
+    (("-Wl,-x,-S",), "it is stripped", "stripped, so what it hides cannot be told"),  # as `strip -x` does
 ])  # fmt: skip
 def test_what_a_dlsym_hands_out_need_not_have_its_name(
     shim: Path, tmp_path: Path, flags: tuple[str, ...], why: str, of_it: str

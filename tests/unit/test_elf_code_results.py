@@ -179,3 +179,28 @@ def test_a_status_given_to_a_helper_as_clang_passes_it() -> None:
     assert x86.arguments_returned(bytes.fromhex(helper + "48 83 c4 10 5d c3")) == {0}
     negative = helper.replace("74 0a", "7d 0a")
     assert x86.arguments_returned(bytes.fromhex(negative + "48 83 c4 10 5d c3")) == set()
+
+
+EXPORTED = """
+#include <stdio.h>
+#include <stdlib.h>
+int remove_block(long n) { if (n > 3) return 0; return -1; }
+int free_block(long n) { return remove_block(n); }
+int other_block(long n) { return n > 3 ? 0 : 2; }
+int cuMemFree_v2(long n) {
+    int result = free_block(n);
+    if (getenv("LOG")) fprintf(stderr, "%ld %ld %ld %ld %ld %d\\n", n, n, n, n, n, result);
+    return result;
+}
+int cuCtxDestroy_v2(long n) {
+    int result = other_block(n);
+    if (getenv("LOG")) fprintf(stderr, "%ld %ld %ld %ld %ld %d\\n", n, n, n, n, n, result);
+    return result;
+}
+"""
+
+
+@pytest.mark.parametrize("now", ["-Wl,-z,lazy", "-Wl,-z,now"])
+def test_helpers_that_are_exported_are_called_by_the_plt(tmp_path: Path, now: str) -> None:
+    """As in a debug build that hides nothing; the epilogue sets the stack back by its frame."""
+    assert returning_minus_one(compiled(tmp_path, EXPORTED, "-O0", now)) == {"cuMemFree_v2"}

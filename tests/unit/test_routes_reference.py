@@ -70,6 +70,13 @@ def test_verdicts(process: RouteProcess, order: str, asker: str, name: str, ther
     assert told(verdicts.of_reference(snapshot, process.of[asker], name, reached)) == expected
 
 
+def test_a_pointer_that_a_library_of_hidden_functions_did_not_answer_with(process: RouteProcess) -> None:
+    """It exports dlsym, and was asked: that is no reason."""
+    snapshot, there = process.snapshot("program", "resolver", "driver"), process.reached("driver", "cuInit")
+    word, why = told(verdicts.of_reference(snapshot, process.of["program"], "cuInit", there, "pointer"))
+    assert word == "driver" and why.startswith("libresolver.so did not answer with a function of its own (cuda-dlsym")
+
+
 def test_hidden_in_the_hook(process: RouteProcess) -> None:
     snapshot = process.snapshot("program", "hook", "second", "driver", **HIDES)
     there = process.reached("driver", "cuMemFree_v2")

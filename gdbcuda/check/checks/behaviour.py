@@ -46,7 +46,7 @@ def _minus_one_from(subject: Subject, symbol: elf.Symbol, deep: int) -> str:
     if at is not None:
         return f"+{at:#x}"
     for target, call in code.returned_calls(symbol.value, symbol.size) if deep else ():
-        helper = subject.functions.get(target)
+        helper = subject.function_called(target)
         if helper is None:
             continue
         returned = code.arguments_returned(helper.value, helper.size)

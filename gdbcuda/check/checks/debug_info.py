@@ -18,8 +18,14 @@ _LEVEL = re.compile(r"(?:^| )-O(\w*)(?= |$)")
 def _without(subject: Subject) -> str | None:
     if subject.with_debug_info:
         return None
-    symbols = "no .symtab either: stripped" if not len(subject.file.symtab) else ".symtab is there"
-    return f"no .debug_info section ({symbols})"
+    return f"no .debug_info section ({_left_of_symtab(subject)})"
+
+
+def _left_of_symtab(subject: Subject) -> str:
+    table = subject.file.symtab
+    if not len(table):
+        return "no .symtab either: stripped"
+    return ".symtab is there" if table.has_local_functions else ".symtab has only what is global: strip -x"
 
 
 @check(

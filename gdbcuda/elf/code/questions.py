@@ -83,7 +83,7 @@ class FileCode:
         names = set()
         code = self.bytes(address, size)
         for target, is_slot in self._machine.calls(code, address) if self._machine else ():
-            names.add(self._slots.get(target) if is_slot else known.get(target) or self._stub_name(target))
+            names.add(self._slots.get(target) if is_slot else known.get(target) or self.stub_name(target))
         return {name for name in names if name}
 
     def strings_passed(self, known: Mapping[int, str], to: Container[str]) -> Iterator[tuple[str, str]]:
@@ -91,7 +91,7 @@ class FileCode:
         or through the PLT or GOT, whose first argument is a text of the file."""
         for start, size in self._pieces():
             for target, is_slot, constant in self._constants_passed(start, size):
-                name = (self._slots.get(target) if is_slot else known.get(target) or self._stub_name(target)) or ""
+                name = (self._slots.get(target) if is_slot else known.get(target) or self.stub_name(target)) or ""
                 text = self._text(constant) if name in to else ""
                 if text:
                     yield name, text
@@ -162,6 +162,7 @@ class FileCode:
         """Numbers, from 0, of arguments that are never looked at; none of optimised code."""
         return self._machine.unused_arguments(self.bytes(address, size)) if self._machine else set()
 
-    def _stub_name(self, address: int) -> str | None:
+    def stub_name(self, address: int) -> str | None:
+        """The symbol that the PLT entry at this address leads to; None where there is no entry."""
         slot = self._machine.stub_slot(self.bytes(address, _LONGEST_STUB), address) if self._machine else None
         return self._slots.get(slot) if slot is not None else None

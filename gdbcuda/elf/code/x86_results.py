@@ -39,7 +39,7 @@ _ONE_LESS = re.compile(
 # what may stand between the result and the return: the stack protector's test, saved registers, the frame
 _EPILOGUE = re.compile(
     rb"(?:\x48\x8b[\x4d\x55]\xf8\x64\x48[\x2b\x33][\x0c\x14]\x25\x28\0\0\0\x74\x05\xe8.{4})?"
-    rb"(?:\x48\x8b\x5d.)?(?:\x48\x83\xc4.|\x48\x81\xc4.{4})?(?:\x41?[\x58-\x5f])*\xc9?\xf3?\xc3",
+    rb"(?:\x48\x8b\x5d.)?(?:\x48\x83\xc4.|\x48\x81\xc4.{4}|\x48\x8d\x65.)?(?:\x41?[\x58-\x5f])*\xc9?\xf3?\xc3",
     re.DOTALL,
 )
 # cmp or test of registers, of the frame and of numbers, then a jump on the outcome
