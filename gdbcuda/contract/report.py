@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,16 +85,34 @@ def listed(found: list[Difference], is_all: bool) -> str:
     alike: dict[tuple[str, str], list[Difference]] = {}
     for one in sorted(found):
         alike.setdefault((group_of(one.about), what(one)), []).append(one)
-    lines = []
-    for same in alike.values():
-        shown = same if is_all or len(same) <= FEW else same[:1]
-        for one in shown:
-            lines.append("\n".join(filter(None, [one.line, one.example and f"    {one.example}"])))
-        if len(same) > len(shown):
-            lines.append(f"    and the same of {len(same) - len(shown)} more: {some(names(same[1:]))} (--all)")
-    kept = lines if is_all else lines[:MOST]
-    more = [f"... and {len(lines) - len(kept)} more: --all"] if len(lines) > len(kept) else []
-    return "\n".join([*map(visible_lines, kept), *more])
+    by_group: dict[str, list[str]] = {}
+    for (group, _), same in alike.items():
+        by_group.setdefault(group, []).extend(said_of(same, is_all))
+    room = {group: len(lines) for group, lines in by_group.items()} if is_all else shares(by_group, MOST)
+    return "\n".join(line for group, lines in by_group.items() for line in cut(group, lines, room[group]))
+
+
+def said_of(same: list[Difference], is_all: bool) -> Iterator[str]:
+    shown = same if is_all or len(same) <= FEW else same[:1]
+    for number, one in enumerate(shown, 1):
+        left = len(same) - len(shown) if number == len(shown) else 0
+        more = f"    and the same of {left} more: {some(names(same[1:]))} (--all)" if left else ""
+        yield "\n".join(filter(None, [one.line, one.example and f"    {one.example}", more]))
+
+
+def shares(by_group: Mapping[str, Sized], most: int) -> dict[str, int]:
+    """How many of each are shown: what one group leaves is for the others."""
+    room: dict[str, int] = {}
+    for group in sorted(by_group, key=lambda name: len(by_group[name])):
+        fair = (most - sum(room.values())) // (len(by_group) - len(room))
+        room[group] = min(len(by_group[group]), max(1, fair))
+    return room
+
+
+def cut(group: str, lines: list[str], most: int) -> Iterator[str]:
+    yield from map(visible_lines, lines[:most])
+    if len(lines) > most:
+        yield f"... and {len(lines) - most} more of {group}: --only {group} --all"
 
 
 def to_see(report: ConformReport) -> str:

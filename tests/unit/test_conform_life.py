@@ -9,6 +9,9 @@ import pytest
 from conform_hooks import BEGIN, ConformFiles
 from shim_support import HOOK
 
+from gdbcuda.compare.findings import Difference
+from gdbcuda.contract.report import ConformReport, text
+
 
 @pytest.fixture(scope="module")
 def files(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> ConformFiles:
@@ -62,3 +65,36 @@ def test_the_file_is_not_called_by_its_soname(files: ConformFiles, tmp_path: Pat
     assert files.broken(tmp_path / "libnamed.so.1.2.3", "--only", "life/linked") == []
     shown = files.run(tmp_path / "libwrong.so", "--show", "life/linked").stdout
     assert f"ln -sf {tmp_path / 'libwrong.so'} libnamed.so.1\n" in shown and "-Wl,-rpath,$ORIGIN" in shown
+
+
+ALWAYS = """int umask(int);
+__attribute__((constructor)) static void begin(void) { umask(0); }
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n); }
+CUresult cuMemFree_v2(CUdeviceptr p) { return NEXT(cuMemFree_v2)(p) ? 999 : 719; }
+"""
+
+
+def test_what_is_different_in_any_situation_hides_nothing(files: ConformFiles, tmp_path: Path) -> None:
+    """Of a situation its own difference is told; where there is none, the sentences are alike, and one is shown."""
+    source, hook = tmp_path / "always.c", tmp_path / "always.so"
+    source.write_text(BEGIN + ALWAYS)
+    own = [f"-I{files.shim}", "-ldl"]
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", hook, source, *own], check=True)
+    names = ("preload", "left-alone", "linked", "fork-*", "pairs")
+    of = [word for name in names for word in ("--only", f"life/{name}")]
+    found = dict(line.split(": ", 1) for line in files.broken(hook, *of))
+    assert found.pop("life/preload") == "a program that it is preloaded into gets another result from cuMemFree_v2"
+    assert found.pop("life/left-alone").endswith("locale and folder gets another result from umask")
+    assert set(found.values()) == {"as in preload, a program gets another result from cuMemFree_v2"} and len(found) == 4
+
+
+def test_each_group_has_its_share_of_what_is_shown() -> None:
+    found = [Difference(f"{group}/f{n}: breaks {n}", f"{group}/f{n}", 1, "an example")
+             for group, most in (("books", 60), ("life", 3), ("status", 50)) for n in range(most)]  # fmt: skip
+    report = ConformReport("libhook.so", 1, [one.about for one in found], found)
+    shown = text(report, is_all=False).split("The first as")[0].splitlines()
+    assert sum(line.startswith("life/") for line in shown) == 3
+    assert sum(line.startswith("books/") for line in shown) == 19
+    assert sum(line.startswith("status/") for line in shown) == 18
+    assert "... and 41 more of books: --only books --all" in shown
+    assert "more of" not in text(report, is_all=True)

@@ -1,6 +1,7 @@
 /* What a child does after a fork, without exec, while other threads of its parent were in calls. There is no context:
    the driver refuses at once and takes no lock, so a lock that is waited for is the hook library's. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,7 +49,7 @@ int main(void)
     while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < THREADS) /* a busy machine may take longer than all the forks */
         usleep(100);
     end = time(NULL) + SECONDS; /* there its own threads leave the forks little time */
-    for (int i = 0; i < CHILDREN && time(NULL) < end; i++) {
+    for (int i = 0; i < CHILDREN && !failed && time(NULL) < end; i++) {
         let_them_go_on();
         pid_t child = fork();
         if (child == 0) {
@@ -57,5 +58,7 @@ int main(void)
         }
         failed |= waitpid(child, &status, 0) < 0 || status != 0;
     }
+    if (failed && WIFSIGNALED(status)) /* it ends as they did */
+        raise(WTERMSIG(status));
     _exit(failed);
 }

@@ -1,5 +1,6 @@
 /* What a child does after a fork and exec: all that its parent can, by the same libraries. */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -47,5 +48,7 @@ int main(int count, char **words)
               (char *)NULL);
         _exit(3);
     }
-    return waitpid(child, &status, 0) < 0 || status != 0;
+    if (waitpid(child, &status, 0) == child && WIFSIGNALED(status)) /* it ends as that did */
+        raise(WTERMSIG(status));
+    return status != 0;
 }

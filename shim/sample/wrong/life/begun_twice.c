@@ -1,6 +1,6 @@
 /* WRONG: says that it is ready before it is.
    Shows: a program whose threads call the driver at once, at its start, sometimes ends with SIGSEGV.
-   conform: life/first-calls: a program whose threads make its first calls at the same instant ends with status 1 */
+   conform: life/first-calls: a program whose threads make its first calls at the same instant ends with SIGSEGV */
 #include "sample/next.h"
 
 static __typeof__(&cuMemAlloc_v2) alloc;
