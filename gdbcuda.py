@@ -27,6 +27,8 @@ def _gdbcuda():
         """Why the package cannot be loaded, in one line; "" if it can."""
         if sys.version_info < (3, 9):
             return "gdbcuda needs a gdb with Python 3.9 or newer; this one has %d.%d" % sys.version_info[:2]
+        if sys.flags.optimize > 1:  # docstrings are the help
+            return "gdbcuda: PYTHONOPTIMIZE=2 takes all help away: env -u PYTHONOPTIMIZE gdb ..., or gdbcuda gdb ..."
         if not found:
             return "gdbcuda: the package is not beside %s; source the file in the clone" % file
         if found[0] not in sys.path:

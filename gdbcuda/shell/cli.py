@@ -13,7 +13,7 @@ from typing import Any, Callable, NoReturn
 from gdbcuda import __version__
 from gdbcuda.command_line.parsing import OptionParser
 from gdbcuda.errors import UserError
-from gdbcuda.files.places import find_gdb, sourced_file
+from gdbcuda.files.places import sourced_file
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.text import faults, output
 from gdbcuda.text.printable import visible
@@ -44,10 +44,12 @@ MISTAKE, FAULT, INTERRUPTED, UNREAD = 2, 70, 130, 141  # the last two as a shell
 
 def run_gdb(arguments: list[str]) -> NoReturn:
     """Becomes gdb with the extension loaded. ``-iex`` so that the user's own -x and -ex come after it."""
-    gdb = find_gdb()
+    from gdbcuda.shell.gdb_words import gdb_words
+
+    gdb = gdb_words()
     output.finish()
     signals_of_a_shell()
-    os.execv(gdb, [gdb, "-iex", f"source {sourced_file()}", *arguments])
+    os.execv(gdb[0], [*gdb, "-iex", f"source {sourced_file()}", *arguments])
 
 
 def gdb_main(argv: list[str] | None = None) -> int:

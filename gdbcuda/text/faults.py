@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import traceback
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.text.printable import visible
 
 FOLDER_GONE = "the current folder is not there any more: cd to one that is"
+HOME = "PYTHONHOME"
+OTHER_HOME = (
+    "PYTHONHOME={} is of another Python than gdbcuda's. For the program alone: "
+    "env -u PYTHONHOME gdbcuda run -- env PYTHONHOME=... PROGRAM"
+)
 LONGEST = 200  # characters of an exception's own words
 HERE = os.path.dirname(os.path.dirname(__file__))
 
@@ -24,9 +30,17 @@ def line(problem: BaseException, how: str, help_command: str) -> str:
         return "interrupted"
     if isinstance(problem, MemoryError):
         return "there is not enough memory for this"
+    if is_of_another_python(problem):
+        return OTHER_HOME.format(os.environ[HOME])
     if isinstance(problem, OSError) and problem.strerror:
         return of_the_system(problem)
     return f"this is a fault of gdbcuda ({what(problem)}, {place(problem)}); {how}"
+
+
+def is_of_another_python(problem: BaseException) -> bool:
+    """Of the same version, else it would not have begun at all."""
+    of_python = getattr(sys, "stdlib_module_names", sys.builtin_module_names)  # 3.10 has the former
+    return isinstance(problem, ModuleNotFoundError) and HOME in os.environ and problem.name in of_python
 
 
 def of_the_system(problem: OSError) -> str:

@@ -154,6 +154,15 @@ def test_the_program_sees_nothing_of_us(local: Scenario) -> None:
     assert run(local, "--", "sh", "-c", "ls /proc/$$/fd").stdout.split() == ["0", "1", "2"]
 
 
+def test_what_is_meant_for_the_programs_python_reaches_it_alone(local: Scenario) -> None:
+    """gdb's own has no help with the first, does not load us with the second, and does not begin with the third where
+    it is of another version."""
+    given = {"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONHOME": sys.base_prefix}
+    done = run(local, "--break", "cuInit", "--", "env", **given)
+    assert {f"{name}={value}" for name, value in given.items()} <= {*done.stdout.splitlines()}
+    assert (done.returncode, "Breakpoint 1: cuInit" in done.stderr) == (0, True)
+
+
 def test_a_hook_library_a_breakpoint_and_memory(local: Scenario) -> None:
     stop, script = "cuMemAlloc if caller in load_weights", ROOT / "shim" / "sample" / "train.py"
     done = run(local, "--hook", local.hook, "--break", stop, "--memory", "--", PYTHON, script)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from gdbcuda.compare.outcome import Outcome
 from gdbcuda.files import places
+from gdbcuda.shell.gdb_words import gdb_words
 
 STATUS = re.compile(r"^gdbcuda ab: (?:(\d+)|void), (?:(\d+)|void)$", re.MULTILINE)
 OUT, ERR = "stdout", "stderr"
@@ -29,7 +30,7 @@ def words(program: Sequence[str], hook: str | None, folder: str, log: str, stdin
         'printf "\\ngdbcuda ab: "', "output $_exitcode", 'printf ", "', "output $_exitsignal", 'printf "\\n"',
     ]  # fmt: skip
     asked = [word for command in commands for word in ("-ex", command)]
-    return [places.find_gdb(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", *asked, program[0]]
+    return [*gdb_words(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", *asked, program[0]]
 
 
 def of_program(gdb: Outcome, folder: str) -> Outcome:

@@ -13,8 +13,9 @@ from gdbcuda.command_line.argument_types import FILE
 from gdbcuda.command_line.options import Options, flag, optional_word
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
-from gdbcuda.files.places import clone_or_cache, find_gdb, own_command, sourced_file
+from gdbcuda.files.places import clone_or_cache, own_command, sourced_file
 from gdbcuda.shell.demo import folder
+from gdbcuda.shell.gdb_words import gdb_words
 
 HERE = Path(__file__).resolve().parent
 STANDIN = "cuda-env LD_LIBRARY_PATH"
@@ -44,7 +45,7 @@ def run(wanted: DemoOptions) -> int:
         raise UserError("--real plays a session, --build-only plays none: write one of them")
     if wanted.real and not has_driver():
         raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
-    gdb = "" if wanted.build_only else find_gdb()
+    gdb = [] if wanted.build_only else gdb_words()
     where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
     print(f"Building the hook library, the stand-in driver and the samples in {where}/shim/build ...", flush=True)
     folder.built(where, "demo")
@@ -63,11 +64,11 @@ def has_driver() -> bool:
     return find_library("cuda") is not None
 
 
-def play(gdb: str, where: Path, program: str, real: bool) -> int:
+def play(gdb: list[str], where: Path, program: str, real: bool) -> int:
     """In the folder, for its names are relative. gdb's exit status."""
     played, standin = f"{HERE}/{program}.gdb", STANDIN if real else ""
     script = f"from gdbcuda.live.prompt.script import play; play({played!r}, {standin!r})"
-    line = [gdb, "-nx", "-q", "-batch", "-x", str(sourced_file()), "-ex", f"python {script}"]
+    line = [*gdb, "-nx", "-q", "-batch", "-x", str(sourced_file()), "-ex", f"python {script}"]
     kept = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
     print(flush=True)
     return subprocess.run([*line, f"shim/build/sample/{program}"], cwd=where, env=kept, check=False).returncode

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.shell.hook_given import hook_given
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
@@ -46,7 +47,7 @@ def run(command: str, hook: str, program: Sequence[str]) -> int:
 def in_gdb(wanted: str, path: str, streams: Sequence[int], log: str) -> int:
     """What is typed at the terminal is the program's, an interrupt too."""
     run = f"python from gdbcuda.live.faulting import batch; batch.run({wanted!r})"
-    words = [places.find_gdb(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", "-ex", run, path]
+    words = [*gdb_words(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", "-ex", run, path]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with open(log, "wb") as file:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.run import relaying
 from gdbcuda.shell.run.program import Startable
@@ -20,17 +21,17 @@ QUIET = ("-batch", "-iex", "set auto-load python-scripts off")  # libpython brin
 ONE_DIGIT = range(3, 10)  # dash reads no other number behind >&
 
 
-def words(program: Sequence[str], commands: Sequence[str], is_batch: bool) -> list[str]:
+def words(program: Startable, commands: Sequence[str], is_batch: bool) -> list[str]:
     begin = f"python {BEGIN}({[*map(str, commands)]!a}, {is_batch})"
-    return [places.find_gdb(), "-q", *(QUIET if is_batch else []), "-iex", f"source {places.sourced_file()}",
-            "-ex", begin, "--args", *program]  # fmt: skip
+    gdb = [*gdb_words(program.environment), "-q", *(QUIET if is_batch else [])]
+    return [*gdb, "-iex", f"source {places.sourced_file()}", "-ex", begin, "--args", *program.words]
 
 
 def run(program: Startable, commands: Sequence[str], is_batch: bool, tells_ranks: bool) -> int:
     """gdb's exit status; at a prompt without ranks we become gdb."""
     output.finish()
     if not is_batch and not tells_ranks:
-        line = words(program.words, commands, is_batch)
+        line = words(program, commands, is_batch)
         signals_of_a_shell()
         os.execve(line[0], line, dict(program.environment))
     who = Ranks()
@@ -39,7 +40,7 @@ def run(program: Startable, commands: Sequence[str], is_batch: bool, tells_ranks
     for one in ends:
         one.theirs.close()
     first = [redirected(*kept), *as_without(program.environment)]
-    line = words(program.words, [*first, *commands], is_batch)
+    line = words(program, [*first, *commands], is_batch)
     return relaying.run(line, {**program.environment, "SHELL": SHELL}, kept, ends, is_batch)
 
 

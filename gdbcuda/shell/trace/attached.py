@@ -17,6 +17,7 @@ from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.shell.trace import recorded_processes, starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
@@ -37,7 +38,7 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
     """``start``: further words of cuda-log start."""
     if not is_alive(pid):
         raise UserError(f"there is no process {pid}")
-    debugger = places.find_gdb()
+    debugger = gdb_words()
     output.finish()
     with ended_by_signals() as ended:
         deadline = None if seconds is None else time.monotonic() + max(seconds, LONGEST_BEGIN)
@@ -67,9 +68,11 @@ def say(pid: int, count: int, folder: str, seconds: float | None, remarks: Seque
         output.complain(f"gdbcuda: {visible(one)}")
 
 
-def asked(debugger: str, commands: Sequence[str], is_enough: Callable[[], bool], options: Sequence[str] = ()) -> str:
+def asked(
+    debugger: Sequence[str], commands: Sequence[str], is_enough: Callable[[], bool], options: Sequence[str] = ()
+) -> str:
     """What gdb prints; interrupted where it is enough."""
-    words = [debugger, "-nx", "-batch", *options, "-ex", f"source {places.sourced_file()}"]
+    words = [*debugger, "-nx", "-batch", *options, "-ex", f"source {places.sourced_file()}"]
     words += [word for line in commands for word in ("-ex", line)]
     gdb = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            start_new_session=True, text=True, errors="replace")  # fmt: skip

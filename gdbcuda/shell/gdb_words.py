@@ -1,0 +1,42 @@
+"""The words that start gdb: what the user's environment tells the program's Python is not told to gdb's own.
+
+gdb has a Python in it, mostly of another version. With PYTHONHOME of the program's it does not begin at all, with
+PYTHONOPTIMIZE=2 commands have no help. The program gets these variables as they are. (gdb manual: "Environment")
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+
+from gdbcuda.files import places
+
+WHERE_IT_IS = ("PYTHONHOME", "PYTHONPLATLIBDIR")
+HOW_IT_RUNS = ("PYTHONOPTIMIZE", "PYTHONWARNINGS")
+HAS_PYTHON = "gdb has Python"
+PATIENCE = 20.0  # seconds
+
+
+def gdb_words(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Further options of gdb's and the program follow. ``environment``: the program's, ours unless given."""
+    given = os.environ if environment is None else environment
+    gdb = places.find_gdb()
+    names = [one for one in HOW_IT_RUNS if one in given]
+    names += [one for one in WHERE_IT_IS if one in given and begins_without(gdb, given)]
+    if not names:
+        return [gdb]
+    without = [word for one in names for word in ("-u", one)]
+    back = [word for one in names for word in ("-iex", f"set environment {one} {given[one]}")]
+    return ["/usr/bin/env", *without, gdb, *back]
+
+
+def begins_without(gdb: str, environment: Mapping[str, str]) -> bool:
+    """False for a gdb whose Python was moved, and is found by these variables alone."""
+    own = {name: value for name, value in environment.items() if name not in WHERE_IT_IS}
+    asked = [gdb, "-nx", "-q", "-batch", "-ex", f"python print({HAS_PYTHON!r})"]
+    try:
+        said = subprocess.run(asked, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return HAS_PYTHON.encode() in said.stdout
