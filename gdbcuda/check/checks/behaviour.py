@@ -123,11 +123,11 @@ def version_ignored(subject: Subject) -> Answer:
 )  # fmt: skip
 def asks_next_only(subject: Subject) -> Answer:
     library = subject.library
-    if "dlopen" in library.undefined:
-        return None  # it can find the vendor's library by itself
+    if {"dlopen", "dlmopen"} & library.undefined.keys() | {"dlopen", "dlmopen"} & library.exported.keys():
+        return None  # it can find the vendor's library by itself, or hears of each that is loaded
     found = [(f, s) for f, s in _hooks(subject) if library.code.passes_next(s.value, s.size)]
     blind = [f.symbol for f, s in found if not library.code.compares_with_null(s.value, s.size)]
     if blind and "dlsym" in library.exported:  # programs that load the driver come here too
         return Answered(f"{some(blind)} calls what RTLD_NEXT gives without looking at it", severity="warning")
-    seen = f"RTLD_NEXT is passed in {some([f.symbol for f, _ in found])}, and dlopen is not used"
+    seen = f"RTLD_NEXT is passed in {some([f.symbol for f, _ in found])}, and the library never calls dlopen"
     return Answered(seen, means="" if blind else f"{_NEXT_FINDS}; the library tests for that") if found else None
