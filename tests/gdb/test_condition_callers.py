@@ -105,3 +105,27 @@ def test_completion_of_callers_and_threads(local: Scenario) -> None:
     text = local.run("test_alloc", "break main", "run", *asked)
     for word in words:
         assert f"\ncuda-break cuMemAlloc {word}\n" in text, text
+
+
+CALLS_ITSELF = """
+#include <dlfcn.h>
+int cuMemRelease(unsigned long long handle);
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize)
+{
+    int (*create)(unsigned long long *, unsigned long, const void *, unsigned long long);
+    *(void **)&create = dlsym(RTLD_NEXT, "cuMemCreate");
+    return create && create(dptr, bytesize, 0, 0) ? 2 : cuMemRelease(*dptr);
+}
+"""
+
+
+def test_what_the_hook_library_calls_itself_is_told(scenario: Scenario, compile_c) -> None:
+    """A breakpoint behind it stops at the program's calls, and there are none: both names are the hook library's."""
+    hook = compile_c("libvmm.so", CALLS_ITSELF, "-shared")
+    asked = ("cuda-break cuMemCreate", "cuda-break cuMemRelease", "cuda-break cuMemAlloc", "cuda-break cuMemMap",
+             "cuda-break cuMemCreate --from any")  # fmt: skip
+    text = scenario.run("test_alloc", *asked, "cuda-break cuMemCreate --from hook", "delete 3 5", "RUN", hook=hook)
+    assert re.findall(r"^  \((\w+) may be called by libvmm.so itself: --from hook stops there\)$", text, re.M) == [
+        "cuMemCreate", "cuMemRelease",
+    ], text  # fmt: skip
+    assert re.search(r"^Breakpoint 6  driver libcuda.so.1  cuMemCreate\(", text, re.MULTILINE), text

@@ -14,7 +14,7 @@ from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import names, variants
+from gdbcuda.live.layers import names, own_calls, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gdbcuda import condition as conditions
 
 MOST_SHOWN = 3
+MOST_LINES = 8  # of functions that each have their own
 
 
 @command("cuda-break", from_request.BreakOptions, purpose="stop", needs="stopped")
@@ -88,6 +89,7 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
     guards.refresh()
     left_out = [symbol for symbol in found if symbol not in fitting]
     remarks = no_api + not_fitting(left_out) + unknown_callers(request)
+    remarks += hooks_own_calls([one for one in fitting if one not in by_others], request)
     if by_others:
         remarks += f"\n  (the program does not call {some([*by_others])}: anyone's calls stop there)"
     return summary(made, request, condition, by_others) + remarks
@@ -102,6 +104,17 @@ def called_by_others(
         return {}
     by_anyone = calls._replace(callers=("any",))
     return {one: pattern for pattern in patterns for one in variants.resolve(pattern, by_anyone) if one not in found}
+
+
+def hooks_own_calls(symbols: list[str], request: from_request.BreakRequest) -> str:
+    """A breakpoint behind the hook library stops at the program's calls; the library may be the one that calls."""
+    if request.callers != "app" or request.is_from_given or len(symbols) > MOST_LINES:
+        return ""
+    own = {one: path for one in symbols for path in own_calls.callers_of(one)}
+    if not own:
+        return ""
+    whose = base_names([*dict.fromkeys(own.values())])
+    return f"\n  ({some([*own])} may be called by {whose} itself: --from hook stops there)"
 
 
 def not_fitting(symbols: list[str]) -> str:
@@ -129,7 +142,7 @@ def summary(
     if condition is not None or request.text:
         text = condition.text if condition is not None else request.text or ""
         rest += f", if {highlighted(visible(text), C, settings.colour())}"
-    if len(made) > 8:
+    if len(made) > MOST_LINES:
         places = Counter(" ".join(where(b, request)).strip() for b in made)
         rows = [f"  {count} in {place}" for place, count in places.most_common()]
         rows.insert(0, f"{names.breakpoint_numbers([b.number for b in made])}: {len(made)} functions{whose}{rest}")

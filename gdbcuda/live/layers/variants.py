@@ -14,11 +14,10 @@ from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, table_version, this_snapshot
+from gdbcuda.live.layers import names, own_calls, table_version, this_snapshot
 
 ASKS = frozenset(("dlsym", "dlvsym"))
 LOADS = frozenset(("dlopen", "dlmopen"))
-MOST_CONSTANTS = 64 << 20  # bytes
 VENDORS = ("runtime", "driver")
 
 
@@ -36,7 +35,9 @@ def resolve(pattern: str, wanted: WantedCalls) -> list[str]:
     symbols = [function.symbol for function in found]
     if names.is_glob(pattern):
         return symbols or names.matching_own(pattern)
-    if not symbols or (wanted.is_exact and pattern in symbols):
+    if not symbols:
+        return [pattern]
+    if wanted.is_exact and pattern in symbols:
         return [pattern]
     return reachable(pattern, symbols, wanted)
 
@@ -77,11 +78,8 @@ def is_called(symbol: str, wanted: WantedCalls) -> bool:
 @process.until_objects_change
 def has_constant(text: str) -> bool:
     """Is the text a constant of the program's file? (A runtime inside has the names that it asks for.)"""
-    from gdbcuda import elf
-
     try:
-        constants = elf.open(process.strip_prefix(process.program())).contents(".rodata")
-        return constants is not None and b"\0%s\0" % text.encode() in constants.read(0, MOST_CONSTANTS)
+        return own_calls.has_constant(process.strip_prefix(process.program()), text)
     except UserError:
         return False
 
