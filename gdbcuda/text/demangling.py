@@ -16,6 +16,7 @@ CUT = "…"  # at the end of a text of which the recorder has kept the first byt
 UNNAMED = re.compile(r"_GLOBAL__N_\w*")
 LIBRARY = "libstdc++.so.6"
 HASH = re.compile(r"::h[0-9a-f]{16}$")
+HASHED = re.compile(r"17h[0-9a-f]{16}E")
 ESCAPES = {"LT": "<", "GT": ">", "RF": "&", "BP": "*", "C": ",", "LP": "(", "RP": ")", "SP": "@"}
 ESCAPED = re.compile(rf"\$({'|'.join(ESCAPES)}|u([0-9a-f]{{1,5}}))\$")
 
@@ -35,6 +36,11 @@ def demangled(name: str) -> str:
     found = ctypes.cast(text, ctypes.c_char_p).value or b""
     runtime().free(text)
     return of_rust(found.decode(errors="replace")) + at + version
+
+
+def is_of_rust(symbol: str) -> bool:
+    """As the linker has it, in either of Rust's manglings."""
+    return symbol.startswith("_R") or (symbol.startswith("_ZN") and HASHED.search(symbol) is not None)
 
 
 def of_rust(name: str) -> str:

@@ -65,6 +65,49 @@ def test_a_program_in_rust(scenario: Scenario, tmp_path: Path) -> None:
     assert re.search(rf"cuMemAlloc_v2\(.* bytesize=77\).*  by {whole} at app.rs:{LINE}$", text, re.MULTILINE), text
     assert "Error in" not in text
 
+
+TRAIT = """
+trait More { fn more(&mut self, bytesize: usize); }
+impl More for Pool<u64> {
+    #[inline(never)]
+    fn more(&mut self, bytesize: usize) { let mut block = 0u64; unsafe { cuMemAlloc_v2(&mut block, bytesize) }; }
+}
+fn main() {
+    let mut pool = Pool::<u64> { blocks: vec![] };
+    unsafe { cuInit(0) };
+    pool.more(88);"""
+
+
+@pytest.mark.parametrize("mangling", [[], ["-C", "symbol-mangling-version=v0"]], ids=["its own", "v0"])
+def test_a_part_of_a_name_in_rust(scenario: Scenario, tmp_path: Path, mangling: list[str]) -> None:
+    """gdb finds the whole name alone. A stop names a method of a trait as nobody would type it, but copy it."""
+    if not shutil.which("rustc"):
+        pytest.skip("rustc is not installed")
+    (tmp_path / "app.rs").write_text(PROGRAM.replace("fn main() {", TRAIT))
+    line = ["rustc", "-g", *mangling, "-L", f"{scenario.shim}/standin", "app.rs"]
+    subprocess.run(line, cwd=tmp_path, check=True, timeout=120)
+    callers = ("more", "app::{impl#1}::more", "Pool::grow", "grow", "Pool<u64>::grow")
+    text = scenario.run(tmp_path / "app", *(f"cuda-break cuMemAlloc --from '{one}'" for one in callers),
+                        "cuda-break grow if bytesize == 77", "cuda-break more", "RUN", *["continue"] * 3)  # fmt: skip
+    stops = re.findall(r"^Breakpoint (\d)  .*bytesize=(\d+).*\n +called by app (.*)\(\) at app.rs", text, re.M)
+    assert stops[:2] == [("1", "88", "app::{impl#1}::more"), ("3", str(1 << 20), "app::Pool<u64>::grow")], text
+    assert "Breakpoint 6: app::Pool<u64>::grow in app app, if bytesize == 77" in text
+    assert re.search(r"^Breakpoint 6, app::Pool<u64>::grow \(self=.*, bytesize=77\)", text, re.MULTILINE), text
+    assert re.search(r"^Breakpoint 7, app::\{impl#1\}::more \(", text, re.MULTILINE), text
+    assert "Error in" not in text and " failed: " not in text
+
+
+def test_our_functions_in_rust(scenario: Scenario, tmp_path: Path) -> None:
+    """Its text is no char *, and unsigned long is no type of it."""
+    if not shutil.which("rustc"):
+        pytest.skip("rustc is not installed")
+    (tmp_path / "app.rs").write_text(PROGRAM)
+    subprocess.run(["rustc", "-g", "-L", f"{scenario.shim}/standin", "app.rs"], cwd=tmp_path, check=True, timeout=120)
+    asked = ('print $_cuda_arg("bytesize")', 'print $_cuda_from("hook,app")', 'print $_cuda_from("driver")')
+    text = scenario.run(tmp_path / "app", "cuda-break cuMemAlloc", "set language rust", "RUN", *asked)
+    assert re.findall(r"^\$\d = (\w+)$", text, re.MULTILINE) == ["1048576", "true", "false"], text
+
+
 RUST_HOOK = """
 use std::ffi::{c_char, c_void};
 extern "C" { fn dlsym(handle: *mut c_void, symbol: *const c_char) -> *mut c_void; }

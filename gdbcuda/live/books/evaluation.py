@@ -16,6 +16,7 @@ from gdbcuda.adapter.adapter_file import Formula
 from gdbcuda.adapter.expression import Tree
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
+from gdbcuda.live.host import expressions
 
 UNARY: dict[str, Callable[[Any], Any]] = {
     "*": lambda value: value.dereference(), "&": lambda value: value.address, "-": operator.neg, "~": operator.invert,
@@ -73,7 +74,7 @@ def address(formula: Formula, hook: str) -> int:
     try:
         is_pointer = found.type.strip_typedefs().code == gdb.TYPE_CODE_PTR
         place = found if is_pointer or found.address is None else found.address
-        return int(place.cast(gdb.lookup_type(CURRENT)))
+        return int(place.cast(expressions.c_type(CURRENT)))
     except gdb.error as problem:
         raise UserError(f"{formula.text}: {said(problem)}") from None
 

@@ -13,7 +13,7 @@ from gdbcuda.cpython import own_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
-from gdbcuda.live.layers import misnamed, names, own_prototypes, table_version
+from gdbcuda.live.layers import misnamed, names, own_prototypes, rust_names, table_version
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
@@ -21,7 +21,7 @@ MOST_SHOWN = 8
 PLT = "@plt"  # how gdb names what calls a function there
 FIRST_SIZE, FAR = 64, 1 << 24  # bytes of a function, where nothing is known of its end
 OPERATOR = r"(?:(?<=operator)|(?<=new)|(?<=delete))\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
-FUNCTION = re.compile(rf"[A-Za-z_~][\w:~<>, *&$]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
+FUNCTION = re.compile(rf"[A-Za-z_~{{][\w:~<>, *&${{}}#]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
@@ -59,7 +59,8 @@ def function_ranges(name: str) -> list[tuple[int, int]]:
     if not is_name(name):
         return []
     starts = {process.function_start(pc) or pc for pc in process.decoded(name)}
-    return [(start, end_of(start)) for start in sorted(starts) if is_named(start, name)]
+    named = {start for start in starts if is_named(start, name)}
+    return [(start, end_of(start)) for start in sorted(named.union(rust_names.called(name).values()))]
 
 
 @process.until_objects_change

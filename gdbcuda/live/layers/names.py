@@ -48,8 +48,11 @@ def is_glob(pattern: str) -> bool:
 
 def is_somewhere(name: str) -> bool:
     """Not in the table, but defined in a loaded object or in the hook library's file."""
+    from gdbcuda.live.layers import rust_names  # loaded when first used
+
     is_loaded = "@" not in name and not misnamed.LINE.fullmatch(name) and bool(process.decoded(name))
-    return is_loaded or name in EXTRA or any(defines(one, name) for one in layers.named_hooks())
+    is_known = is_loaded or name in EXTRA or any(defines(one, name) for one in layers.named_hooks())
+    return is_known or bool(rust_names.spelled(name))
 
 
 def defines(path: str, name: str) -> bool:

@@ -14,7 +14,7 @@ from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, own_calls, table_version, this_snapshot
+from gdbcuda.live.layers import names, own_calls, rust_names, table_version, this_snapshot
 
 ASKS = frozenset(("dlsym", "dlvsym"))
 LOADS = frozenset(("dlopen", "dlmopen"))
@@ -36,7 +36,7 @@ def resolve(pattern: str, wanted: WantedCalls) -> list[str]:
     if names.is_glob(pattern):
         return symbols or names.matching_own(pattern)
     if not symbols:
-        return [pattern]
+        return rust_names.spelled(pattern) or [pattern]
     if wanted.is_exact and pattern in symbols:
         return [pattern]
     return reachable(pattern, symbols, wanted)

@@ -17,6 +17,7 @@ from gdbcuda.command_line import help_page
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import condition_words, frames
+from gdbcuda.live.host import expressions
 from gdbcuda.live.layers import own_prototypes, table_version
 from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import safely
@@ -58,7 +59,7 @@ def terminated(result: Any) -> Any:
         return result
     data = result.encode() + b"\0"
     try:
-        return from_bytes(data, gdb.lookup_type("char").array(len(data) - 1))
+        return from_bytes(data, expressions.c_type("char").array(len(data) - 1))
     except gdb.error:  # a language that has no char
         return result
 
@@ -76,14 +77,15 @@ def argument_counts(action: Callable[..., Any]) -> range:
 @function("_cuda_from")
 def cuda_from(wanted: gdb.Value) -> bool:
     """$_cuda_from("app"): does the call come from that layer, library or function? Several with commas: "hook,main"."""
-    return condition_words.FrameSurroundings().is_from(cplusplus.listed(wanted.string()))
+    return condition_words.FrameSurroundings().is_from(cplusplus.listed(expressions.text_of(wanted)))
 
 
 @function("_cuda_in")
 def cuda_in(wanted: gdb.Value) -> bool:
     """$_cuda_in("driver"): is the selected frame in that layer or library? Several with commas; "" is anywhere."""
     place = frames.place_of(gdb.selected_frame())
-    return any(not word or layers.matches(word, place.layer, place.file) for word in wanted.string().split(","))
+    words = expressions.text_of(wanted).split(",")
+    return any(not word or layers.matches(word, place.layer, place.file) for word in words)
 
 
 @functools.lru_cache(maxsize=256)
@@ -95,7 +97,7 @@ def parsed(text: str, function: api.Function, table: Any) -> Any:
 def cuda_if(text: gdb.Value) -> bool:
     """$_cuda_if("name == \\"cuInit\\""): a condition on parameter names, evaluated in the debugger."""
     call = frames.read_call(gdb.selected_frame(), own_prototypes.prototype)
-    wanted = parsed(text.string(), call.function, table_version.table())
+    wanted = parsed(expressions.text_of(text), call.function, table_version.table())
     try:
         return bool(
             wanted.holds(call.function, call.raws, process.InferiorMemory(), condition_words.FrameSurroundings())
@@ -115,14 +117,14 @@ def count_test(text: str) -> Callable[[int], bool]:
 @function("_cuda_count")
 def cuda_count(number: gdb.Value, text: gdb.Value) -> bool:
     """$_cuda_count(1, "nth == 3"): counts one more call for breakpoint 1; is it the third? Also every 10, after 10."""
-    return counting.passes(int(number), count_test(text.string()))
+    return counting.passes(int(number), count_test(expressions.text_of(text)))
 
 
 @function("_cuda_returns")
 def cuda_returns(number: gdb.Value, mode: gdb.Value) -> bool:
     """$_cuda_returns(1, "error"): never true; notes that breakpoint 1 wants to stop where this call returns."""
     with children.looking():
-        returns.expect(int(number), only_errors=mode.string() == "error")
+        returns.expect(int(number), only_errors=expressions.text_of(mode) == "error")
     return False
 
 
@@ -137,7 +139,7 @@ def cuda_returned(address: gdb.Value) -> bool:
 def cuda_arg(name: gdb.Value) -> Any:
     """$_cuda_arg("bytesize"): an argument of the selected frame's API call, by the header's name."""
     call = frames.read_call(gdb.selected_frame(), own_prototypes.prototype)
-    wanted = name.string()
+    wanted = expressions.text_of(name)
     if call.function.parameter(wanted) is None:
         known = ", ".join(p.name for p in call.function.parameters) or "no parameters"
         raise UserError(f"{call.function.symbol} has no parameter {wanted!r}; it has {known}")
@@ -156,13 +158,13 @@ def as_gdb_value(kind: api.Type, raw: bytes) -> gdb.Value:
 def gdb_type(kind: api.Type, size: int) -> gdb.Type:
     if kind.kind == "pointer":
         is_text = kind.target is not None and kind.target.kind == "char"
-        return gdb.lookup_type("char" if is_text else "void").pointer()
+        return expressions.c_type("char" if is_text else "void").pointer()
     if kind.kind == "float":
-        return gdb.lookup_type({4: "float", 8: "double"}[size])
+        return expressions.c_type({4: "float", 8: "double"}[size])
     names = {1: "char", 2: "short", 4: "int", 8: "long"}
     if kind.kind in ("struct", "union", "array") or size not in names:
-        return gdb.lookup_type("unsigned char").array(size - 1)
-    return gdb.lookup_type(names[size] if abi.is_signed(kind) else f"unsigned {names[size]}")
+        return expressions.c_type("unsigned char").array(size - 1)
+    return expressions.c_type(names[size] if abi.is_signed(kind) else f"unsigned {names[size]}")
 
 
 @function("_cuda_error_name")
@@ -175,7 +177,7 @@ def cuda_error_name(code: gdb.Value, whose: gdb.Value | None = None) -> str:
         found = frames.api_function(gdb.selected_frame()) if process.is_alive() else None
         wanted = [found.api] if found else list(APIS)
     else:
-        wanted = [whose.string()]
+        wanted = [expressions.text_of(whose)]
         if wanted[0] not in APIS:
             raise UserError(f"{wanted[0]!r} is none of {', '.join(APIS)}")
     names = [table.error_name(one, number) for one in wanted]

@@ -20,8 +20,7 @@ SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemA
 
 def symbol_of(address: int) -> tuple[str, int]:
     """Function or ELF symbol at or before the address and the distance from it; ("", 0) where there is none."""
-    number = gdb.Value(address).cast(gdb.lookup_type("unsigned long"))
-    found = SYMBOL.search(number.format_string(format="a"))
+    found = SYMBOL.search(gdb.Value(address).format_string(format="a"))  # no type is named: languages have other ones
     return (demangled(found.group(1)), int(found.group(2) or 0)) if found else ("", 0)
 
 

@@ -1,0 +1,43 @@
+"""Rust's functions by a part of their name. gdb looks C++'s up so, and Rust's by the whole name alone: grow is
+app::pool::Pool<u64>::grow. (gdb's symtab.c: language_defn::get_symbol_name_matcher_inner.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gdbcuda.live import layers, process
+from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.text import cplusplus
+from gdbcuda.text.demangling import is_of_rust
+
+
+@process.until_objects_change
+def called(name: str) -> dict[str, int]:
+    """gdb's names of the functions of the program and the hook library that may be called so, with their addresses."""
+    part = cplusplus.last_identifier(name)
+    if not part or names.is_glob(name):
+        return {}
+    files = (process.program(), *this_snapshot.hook_files())
+    rows = (row for file in files for row in this_snapshot.symbol_table(file) if part in row[0])
+    found = {written(address): address for symbol, address in rows if is_of_rust(symbol)}
+    return {whole: address for whole, address in found.items() if cplusplus.is_called(whole, name)}
+
+
+def spelled(name: str) -> list[str]:
+    """How gdb's break wants them; [] where they are none of Rust's."""
+    return sorted(called(name)) or sorted(not_loaded_yet(name))
+
+
+def not_loaded_yet(name: str) -> Iterator[str]:
+    """Of the hook library's file. (Its symbols do not say what gdb calls a method of a trait.)"""
+    part = cplusplus.last_identifier(name)
+    symbols = (one for path in layers.named_hooks() for one in names.defined(path) if part and part in one)
+    wholes = (process.demangled(one) for one in symbols if is_of_rust(one))
+    return (whole for whole in wholes if whole[0] not in "_<" and cplusplus.is_called(whole, name))
+
+
+def written(address: int) -> str:
+    """What its author has called the function there."""
+    block = process.block_of_function(process.program_space().block_for_pc(address))
+    return str(block.function.print_name) if block is not None and block.function is not None else ""
