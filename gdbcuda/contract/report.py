@@ -72,12 +72,12 @@ def verdict(report: ConformReport) -> str:
     if not report.ran:
         why = report.why_not_run if report.not_run else "none could be"
         return f"No case of {visible(report.hook)} was run: {why}."
-    failed = len({one.about for one in report.found})
-    says = f"breaks its contract in {failed} of" if failed else "keeps its contract in all"
+    failed, cases = len({one.about for one in report.found}), counted(len(report.ran), "case")
+    kept = f"all {cases}" if len(report.ran) > 1 else "the one case played"
+    says = f"breaks its contract in {failed} of {cases}" if failed else f"keeps its contract in {kept}"
     meant = f"; {counted(len(report.allowed), 'finding')} allowed" if report.allowed else ""
     late = f"; for {len(report.not_run)} more {report.why_not_run}" if report.not_run else ""
-    cases = counted(len(report.ran), "case")
-    return f"{visible(report.hook)} {says} {cases}{meant}{late}. {duration(report.seconds)}, seed {report.seed}."
+    return f"{visible(report.hook)} {says}{meant}{late}. {duration(report.seconds)}, seed {report.seed}."
 
 
 def listed(found: list[Difference], is_all: bool) -> str:

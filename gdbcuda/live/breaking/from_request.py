@@ -21,7 +21,7 @@ from gdbcuda.live.frames import condition_words, frames
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import names, own_prototypes, table_version, variants
+from gdbcuda.live.layers import library_files, names, own_prototypes, table_version, variants
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
@@ -75,7 +75,7 @@ class BreakRequest:
     def usual_callers(self) -> str:
         """In the hook the program's calls, not the hook's own; behind the hook nearly all calls are the hook's. Of a
         release build nothing else is ever seen than what it hands on."""
-        is_behind = bool(self.places) or any(map(names.hides_all, layers.hooks()))
+        is_behind = bool(self.places) or any(map(library_files.hides_all, layers.hooks()))
         return "any" if is_behind and self.places != ("hook",) else "app"
 
     def by_anyone(self) -> BreakRequest:

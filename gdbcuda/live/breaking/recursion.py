@@ -20,7 +20,7 @@ from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior, thread_label
-from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.layers import library_files, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import cycles, stops
@@ -216,7 +216,7 @@ def is_of_hooks(place: frames.CodePlace) -> bool:
 
 
 def is_dlsym_overridden() -> bool:
-    return any("dlsym" in names.exported(path) for path in layers.hooks())
+    return any("dlsym" in library_files.exported(path) for path in layers.hooks())
 
 
 def on_setting() -> None:

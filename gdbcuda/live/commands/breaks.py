@@ -14,7 +14,7 @@ from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import names, own_calls, variants
+from gdbcuda.live.layers import library_files, names, own_calls, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -186,7 +186,7 @@ def where(made: gdb.Breakpoint, request: from_request.BreakRequest) -> tuple[str
         return ", ".join(request.places), "(pending until it is loaded)"
     if ours.wish(made.number).defined_in_hook:
         return f"hook {os.path.basename(hooks[0])}", f"(pending{absent(hooks)})"
-    if hooks and not any(names.defined(path) for path in hooks):
+    if hooks and not any(library_files.defined(path) for path in hooks):
         return "the hook or the outermost library that has it", "(pending until one is loaded)"
     missing = why_not(hooks).partition(";")[0] if hooks else "no hook library yet, see cuda-load"
     return "the outermost library that has it", f"(pending until one is loaded; {missing})"
@@ -201,7 +201,7 @@ def absent(hooks: list[str]) -> str:
 
 
 def lacks(path: str, made: gdb.Breakpoint) -> bool:
-    defined = names.defined(path)
+    defined = library_files.defined(path)
     return bool(defined) and not names.defines(path, ours.wish(made.number).function)
 
 
@@ -211,7 +211,7 @@ def base_names(hooks: list[str]) -> str:
 
 def why_not(hooks: list[str]) -> str:
     """Why a breakpoint without --in is not in the hook."""
-    hiding = [path for path in hooks if names.hides_all(path)]
+    hiding = [path for path in hooks if library_files.hides_all(path)]
     if hiding:
         since = " from now on" if any(map(presence.is_here, hiding)) else ""
         return f"{base_names(hiding)} hides what it defines: this stops in what it answers dlsym with{since}"

@@ -19,7 +19,7 @@ from gdbcuda.live.dlsym.request_stops import means
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
-from gdbcuda.live.layers import names, table_version, variants
+from gdbcuda.live.layers import library_files, names, table_version, variants
 from gdbcuda.live.prompt import command as commands
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.printable import visible
@@ -93,7 +93,8 @@ class Asked:
         return " && ".join([*terms, *from_request.gdb_terms(self.by, self.request, None, number)])
 
     def wish(self) -> BreakWish:
-        in_hook = not self.request.places and any(self.by in names.exported(path) for path in layers.named_hooks())
+        exported = (library_files.exported(path) for path in layers.named_hooks())
+        in_hook = not self.request.places and any(self.by in found for found in exported)
         return BreakWish(self.by, self.request.places, in_hook, self.words())
 
     def words(self) -> str:

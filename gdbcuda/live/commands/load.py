@@ -8,7 +8,7 @@ from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, table_version
+from gdbcuda.live.layers import library_files, names, table_version
 from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
 from gdbcuda.live.prompt.command import command
@@ -121,7 +121,7 @@ def describe(path: str) -> str:
     if program and os.path.isfile(program) and elf.open(program).machine != found.machine:
         raise UserError(f"{path} is for {found.machine}, the program for {elf.open(program).machine}")
     debug = "debug info" if found.dwarf.sections else "no debug info"
-    exported = notice.described(names.exported(path), table_version.table())
+    exported = notice.described(library_files.exported(path), table_version.table())
     return visible(f"hook {os.path.basename(path)}: exports {exported}; {debug}")
 
 

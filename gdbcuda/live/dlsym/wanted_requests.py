@@ -7,7 +7,7 @@ from functools import lru_cache
 from gdbcuda import api
 from gdbcuda.live import layers
 from gdbcuda.live.dlsym import changed_answers
-from gdbcuda.live.layers import names
+from gdbcuda.live.layers import library_files
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes import requests
 from gdbcuda.routes.snapshot import API_RESOLVERS
@@ -35,7 +35,7 @@ def answered_for() -> frozenset[str]:
     """Base names of the functions that the user's breakpoints wait for, and that no hook library has by name: its
     resolvers may answer for them with code of other names."""
     waiting = answer_search.wanted()
-    return base_names(waiting, tuple(names.defined(path) for path in layers.hooks()) if waiting else ())
+    return base_names(waiting, tuple(library_files.defined(path) for path in layers.hooks()) if waiting else ())
 
 
 @lru_cache(maxsize=4)  # asked for at each request, of which a framework makes thousands

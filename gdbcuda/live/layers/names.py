@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -15,11 +14,10 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import misnamed, table_version
+from gdbcuda.live.layers import library_files, misnamed, table_version
 from gdbcuda.text import cplusplus
 from gdbcuda.text.sentences import ranges
 
-COPY = re.compile(r"\.(isra|constprop|part|lto_priv)\b")  # gcc's names of copies whose arguments are elsewhere
 CALLED = re.compile(r"[\w:~$]+")
 BRACKETED = re.compile(r"[<('\s]|\boperator")  # a name that is typed with more than its words
 FEWEST = 2  # letters before functions are offered
@@ -48,23 +46,30 @@ def is_glob(pattern: str) -> bool:
 
 def is_somewhere(name: str) -> bool:
     """Not in the table, but defined in a loaded object or in the hook library's file."""
-    from gdbcuda.live.layers import rust_names  # loaded when first used
-
     is_loaded = "@" not in name and not misnamed.LINE.fullmatch(name) and bool(process.decoded(name))
     is_known = is_loaded or name in EXTRA or any(defines(one, name) for one in layers.named_hooks())
-    return is_known or bool(rust_names.spelled(name))
+    return is_known or bool(in_rust(name))
+
+
+def in_rust(name: str) -> list[str]:
+    """What gdb calls those functions that may be called so, of the program and the hook library."""
+    from gdbcuda.live.layers import rust_names  # loaded when first used
+
+    return rust_names.spelled(name, (one for path in layers.named_hooks() for one in library_files.defined(path)))
 
 
 def defines(path: str, name: str) -> bool:
     """Has the hook library's file the function? A C++ one may be called as gdb's own break takes it; one of the API is
     C, and (anonymous namespace)::cudaMalloc another."""
-    return name in defined(path) or (prototype(name) is None and look_for_cplusplus(path, version_of(path), name))
+    if name in library_files.defined(path):
+        return True
+    return prototype(name) is None and look_for_cplusplus(path, library_files.version_of(path), name)
 
 
 @functools.lru_cache(maxsize=256)
 def look_for_cplusplus(path: str, version: tuple[int, ...], name: str) -> bool:
     part = cplusplus.last_identifier(name)
-    mangled = (one for one in read_defined(path, version) if one.startswith("_Z") and part in one)
+    mangled = (one for one in library_files.read_defined(path, version) if one.startswith("_Z") and part in one)
     may_be = bool(part) or "operator" in name
     return may_be and any(cplusplus.is_called(process.demangled(one), name) for one in mangled)
 
@@ -81,7 +86,7 @@ def own_symbols() -> set[str]:
 
     files = (process.program(), *this_snapshot.hook_files())
     loaded = {name for file in files for name, _ in this_snapshot.symbol_table(file) if not name.endswith("@plt")}
-    return loaded.union(*map(defined, layers.named_hooks()))
+    return loaded.union(*map(library_files.defined, layers.named_hooks()))
 
 
 def own_functions(part: str = "") -> set[str]:
@@ -92,69 +97,6 @@ def own_functions(part: str = "") -> set[str]:
 def matching_own(glob: str) -> list[str]:
     """What the program's and the hook library's own functions of such names are called. (clones: grow.part.0)"""
     return sorted(one for one in own_functions() if fnmatchcase(one, glob) and CALLED.fullmatch(one))
-
-
-def exported(path: str) -> frozenset[str]:
-    """What the hook library's file exports; empty if it cannot be read here."""
-    return read_exported(path, version_of(path))
-
-
-def defined(path: str) -> frozenset[str]:
-    """The exported names and the hidden functions of the hook library's file."""
-    return read_defined(path, version_of(path))
-
-
-def hides_all(path: str) -> bool:
-    """A release build: it answers dlsym, and nothing of the API that it defines has a name, not even a hidden one."""
-    return look_for_names(path, version_of(path), table_version.table())
-
-
-def version_of(path: str) -> tuple[int, ...]:
-    """Another one as soon as the library is built again, which is what its author does between two runs."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-@functools.lru_cache(maxsize=16)
-def read_exported(path: str, version: tuple[int, ...]) -> frozenset[str]:
-    from gdbcuda import elf  # 20 ms, and only a session with a hook library's file needs it
-
-    try:
-        return frozenset(elf.open(path).exported)
-    except UserError:
-        return frozenset()
-
-
-@functools.lru_cache(maxsize=16)
-def read_hidden(path: str, version: tuple[int, ...]) -> frozenset[str]:
-    from gdbcuda import elf
-
-    try:
-        file = elf.open(path)
-        files = [file, *elf.debug_files(file)]
-        found = {name for one in files for name in one.hidden_functions}
-        if any(one.section(".debug_info") for one in files):  # then gdb finds a copy by the name that was written
-            found |= {name.partition(".")[0] for name in found if COPY.search(name)}
-        return frozenset(found)
-    except UserError:
-        return frozenset()
-
-
-@functools.lru_cache(maxsize=16)
-def read_defined(path: str, version: tuple[int, ...]) -> frozenset[str]:
-    return read_exported(path, version) | read_hidden(path, version)
-
-
-@functools.lru_cache(maxsize=16)
-def look_for_names(path: str, version: tuple[int, ...], table: api.Table) -> bool:
-    from gdbcuda.routes.snapshot import API_RESOLVERS
-
-    names = read_defined(path, version)
-    functions = (name for name in names if name not in API_RESOLVERS and table.function(name) is not None)
-    return "dlsym" in read_exported(path, version) and next(functions, None) is None
 
 
 def unknown(pattern: str, table: api.Table) -> NoReturn:

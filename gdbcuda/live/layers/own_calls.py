@@ -6,15 +6,15 @@ import functools
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
-from gdbcuda.live.layers import names
+from gdbcuda.live.layers import library_files, names
 
 MOST_CONSTANTS = 64 << 20  # bytes
 
 
 def callers_of(function: str) -> list[str]:
     """The named hook libraries that may call it: linked with it, or with its name for dlsym among their constants."""
-    return [path for path in layers.named_hooks()
-            if not names.defines(path, function) and refers(path, names.version_of(path), function)]  # fmt: skip
+    others = (path for path in layers.named_hooks() if not names.defines(path, function))
+    return [path for path in others if refers(path, library_files.version_of(path), function)]
 
 
 @functools.lru_cache(maxsize=256)

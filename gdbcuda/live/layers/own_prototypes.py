@@ -11,7 +11,7 @@ from gdbcuda import api
 from gdbcuda.api.notes import ApiNotes
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live.layers import library_files, names, this_snapshot
 from gdbcuda.text import cplusplus
 
 
@@ -24,7 +24,7 @@ def own(symbol: str) -> api.Function | None:
     """Of the only hook library that has the function."""
     known = layers.named_hooks() or map(process.strip_prefix, this_snapshot.hook_files())
     paths = [path for path in known if names.defines(path, symbol)]
-    return read(paths[0], names.version_of(paths[0]), symbol) if len(paths) == 1 else None
+    return read(paths[0], library_files.version_of(paths[0]), symbol) if len(paths) == 1 else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,7 +52,7 @@ def read(path: str, version: tuple[int, ...], symbol: str) -> api.Function | Non
 
 def copied(path: str, symbol: str) -> str:
     """The name of a copy of it whose arguments are elsewhere, "" without one."""
-    copies = (one for one in names.defined(path) if names.COPY.search(one))
+    copies = (one for one in library_files.defined(path) if library_files.COPY.search(one))
     return next((one for one in copies if is_called(one.partition(".")[0], symbol)), "")
 
 

@@ -4,10 +4,10 @@ app::pool::Pool<u64>::grow. (gdb's symtab.c: language_defn::get_symbol_name_matc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, this_snapshot
+from gdbcuda.live import process
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.text import cplusplus
 from gdbcuda.text.demangling import is_of_rust
 
@@ -16,7 +16,7 @@ from gdbcuda.text.demangling import is_of_rust
 def called(name: str) -> dict[str, int]:
     """gdb's names of the functions of the program and the hook library that may be called so, with their addresses."""
     part = cplusplus.last_identifier(name)
-    if not part or names.is_glob(name):
+    if not part:
         return {}
     files = (process.program(), *this_snapshot.hook_files())
     rows = (row for file in files for row in this_snapshot.symbol_table(file) if part in row[0])
@@ -24,17 +24,13 @@ def called(name: str) -> dict[str, int]:
     return {whole: address for whole, address in found.items() if cplusplus.is_called(whole, name)}
 
 
-def spelled(name: str) -> list[str]:
-    """How gdb's break wants them; [] where they are none of Rust's."""
-    return sorted(called(name)) or sorted(not_loaded_yet(name))
-
-
-def not_loaded_yet(name: str) -> Iterator[str]:
-    """Of the hook library's file. (Its symbols do not say what gdb calls a method of a trait.)"""
+def spelled(name: str, not_loaded: Iterable[str]) -> list[str]:
+    """How gdb's break wants them; [] where they are none of Rust's. ``not_loaded``: symbols of files that gdb has not
+    read, which do not say what it will call a method of a trait."""
     part = cplusplus.last_identifier(name)
-    symbols = (one for path in layers.named_hooks() for one in names.defined(path) if part and part in one)
-    wholes = (process.demangled(one) for one in symbols if is_of_rust(one))
-    return (whole for whole in wholes if whole[0] not in "_<" and cplusplus.is_called(whole, name))
+    wholes = (process.demangled(one) for one in not_loaded if part and part in one and is_of_rust(one))
+    later = {whole for whole in wholes if whole[0] not in "_<" and cplusplus.is_called(whole, name)}
+    return sorted(called(name)) or sorted(later)
 
 
 def written(address: int) -> str:

@@ -14,7 +14,7 @@ from gdbcuda.api import vendor
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import names, own_calls, rust_names, table_version, this_snapshot
+from gdbcuda.live.layers import library_files, names, own_calls, table_version, this_snapshot
 
 ASKS = frozenset(("dlsym", "dlvsym"))
 LOADS = frozenset(("dlopen", "dlmopen"))
@@ -36,7 +36,7 @@ def resolve(pattern: str, wanted: WantedCalls) -> list[str]:
     if names.is_glob(pattern):
         return symbols or names.matching_own(pattern)
     if not symbols:
-        return rust_names.spelled(pattern) or [pattern]
+        return names.in_rust(pattern) or [pattern]
     if wanted.is_exact and pattern in symbols:
         return [pattern]
     return reachable(pattern, symbols, wanted)
@@ -142,8 +142,8 @@ def needs_others() -> bool:
 def is_there(symbol: str, places: Sequence[str]) -> bool:
     """Has the layer meant the symbol? Of what is not loaded yet the file is asked, or, of the vendor's, the table."""
     hooks = [path for path in layers.named_hooks() if is_meant("hook", path, places)]
-    if hooks and not any(map(names.hides_all, hooks)):
-        return any(symbol in names.defined(path) for path in hooks)
+    if hooks and not any(map(library_files.hides_all, hooks)):
+        return any(symbol in library_files.defined(path) for path in hooks)
     if hooks or not process.images():
         return True
     there = [one for one in this_snapshot.objects().all

@@ -9,7 +9,7 @@ from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, names, noticed, table_version
+from gdbcuda.live.layers import answering_code, library_files, noticed, table_version
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
@@ -65,7 +65,8 @@ def told_by_name(file: str, program: str) -> tuple[str, str]:
 
 
 def member_of_file(file: str, layer: str, why: str) -> Member:
-    exported, table = names.exported(file) if layer != "system" else frozenset(), table_version.table().functions
+    exported = library_files.exported(file) if layer != "system" else frozenset()
+    table = table_version.table().functions
     counts = dict(Counter(table[one].api for one in exported if one in table))
     return Member(layer, file, counts, tuple(one for one in RESOLVERS if one in exported), why, None)
 

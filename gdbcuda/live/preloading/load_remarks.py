@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.api import vendor
 from gdbcuda.linkage.hook_library import AUDIT, INJECTION, NAMED_IN
 from gdbcuda.live import process
-from gdbcuda.live.layers import names
+from gdbcuda.live.layers import library_files, names
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.text.printable import visible
@@ -39,7 +39,7 @@ def leaks(path: str) -> str:
 
 def other_door(path: str) -> str:
     """Of an injection or an audit library that offers nothing by name: preloaded, nobody calls it."""
-    exported = names.exported(path)
+    exported = library_files.exported(path)
     if RESOLVERS & exported or any(map(names.function_named, exported)):
         return ""
     symbol = next((one for one in NAMED_IN if one in exported), "")

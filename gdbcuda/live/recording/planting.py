@@ -15,7 +15,7 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, names, this_snapshot
+from gdbcuda.live.layers import answering_code, library_files, this_snapshot
 
 
 class PlantingSpot(NamedTuple):
@@ -52,7 +52,7 @@ def hidden(linkage: Linkage, file: str, wanted: Set[str]) -> dict[int, str]:
     path = process.strip_prefix(process.program()) if is_program else named[0] if named else ""
     if not path:
         return {}
-    rows = [(a, name) for name in wanted & names.defined(path) for a in process.decoded(name)]
+    rows = [(a, name) for name in wanted & library_files.defined(path) for a in process.decoded(name)]
     starts = [(process.function_start(a), name) for a, name in rows if process.object_of(a) == file]
     return {start: name for start, name in starts if start is not None and process.symbol_of(start)[0] == name}
 
