@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -69,13 +70,13 @@ class Arguments(NamedTuple):
 class ArgumentMaker:
     """``arena`` is its address in the program. ``zeroed``: each second number of a struct is 0, for
     which the driver takes what is usual: the even ones (0) or the odd ones (1). ``further``: so many bytes into
-    the arena the call's own memory begins; ``constants`` of the API."""
+    the arena the call's own memory begins; ``table`` has the structs' versions."""
 
     def __init__(
         self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None, further: int = 0,
-        constants: Mapping[str, int] | None = None,
+        table: api.Table | None = None,
     ) -> None:  # fmt: skip
-        self.constants = constants or {}
+        self.versions = struct_versions(table) if table else {}
         self.function, self.dice, self.arena, self.zeroed = function, dice, arena, zeroed
         self.counts = {parameter.length for parameter in function.parameters if parameter.length}
         self.further, self.used = further, FIRST + further
@@ -195,8 +196,7 @@ class ArgumentMaker:
 
     def record(self, kind: api.Type) -> bytes:
         made = bytearray(kind.size)
-        numbers = [field for field in kind.fields if is_number(field)]
-        zeros = [] if self.zeroed is None else numbers[self.zeroed :: 2]
+        zeros = [] if self.zeroed is None else list(filter(is_number, kind.fields))[self.zeroed :: 2]
         for field in kind.fields if kind.kind == "struct" else kind.fields[:1]:
             if field.bit_width is None and field not in zeros:
                 made[field.offset : field.offset + field.type.size] = self.value(field.type, field.name)
@@ -206,10 +206,19 @@ class ArgumentMaker:
 
     def version(self, kind: api.Type) -> int:
         """Of a struct of NVML's, whose size is in it: who looks at it refuses another one."""
-        name = re.compile(re.escape(re.sub(r"(_v\d+)?_t$", "", kind.spelling.split()[-1])) + r"_v\d+")
-        known = [value for one, value in self.constants.items() if name.fullmatch(one)]
+        known = self.versions.get(re.sub(r"(_v\d+)?_t$", "", kind.spelling.split()[-1]), ())
         of_size = [value for value in known if value & ((1 << VERSION_SHIFT) - 1) == kind.size]
         return max(of_size, default=kind.size | 1 << VERSION_SHIFT)
+
+
+@cache
+def struct_versions(table: api.Table) -> Mapping[str, list[int]]:
+    """The constants NAME_v1, NAME_v2, by NAME: a call has hundreds of structs, and there are thousands of constants."""
+    found: dict[str, list[int]] = {}
+    for name, value in table.constants.items():
+        if versioned := re.fullmatch(r"(.+)_v\d+", name):
+            found.setdefault(versioned[1], []).append(value)
+    return found
 
 
 def is_number(field: api.Field) -> bool:
@@ -237,6 +246,7 @@ def is_size(parameter: api.Parameter) -> bool:
         parameter.size_bytes or parameter.type.name == "size_t")  # fmt: skip
 
 
+@cache
 def is_count(name: str) -> bool:
     lower = name.lower()
     return lower.startswith("num") or "count" in lower

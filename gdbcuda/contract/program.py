@@ -53,6 +53,15 @@ class Called(NamedTuple):
     changes: dict[int, bytes]
     machine: dict[str, str]
 
+    def written_over(self, offset: int, before: bytes) -> bytes:
+        """What is there now where the arena had that."""
+        there, end = bytearray(before), offset + len(before)
+        for at, new in self.changes.items():
+            first, last = max(at, offset), min(at + len(new), end)
+            if first < last:
+                there[first - offset : last - offset] = new[first - at : last - at]
+        return bytes(there)
+
 
 @dataclass(frozen=True)
 class Start:

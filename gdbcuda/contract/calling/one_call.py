@@ -38,7 +38,7 @@ class OneCall:
     ) -> None:  # fmt: skip
         self.bench, self.program, self.address, self.way = bench, program, address, way
         self.function = bench.table.functions[symbol]
-        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed, further, bench.table.constants)
+        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed, further, bench.table)
         self.given: Arguments = self.maker.make()
         self.result, self.is_written, self.errno, self.is_aside = b"", True, ERRNO_AFTER, False
         self.failing = ""  # the answer before, with which a second thread's call is shown
@@ -190,33 +190,31 @@ class OneCall:
 
     def memory(self) -> Iterator[Broken]:
         """Out-values, and what nobody was to write."""
-        if self.called and not self.called.changes and not self.is_written:
+        assert self.called is not None
+        if not self.called.changes and not self.is_written:
             return  # as it should be
-        found = self.after()
         for parameter, pointee in zip(self.function.parameters, self.given.pointees):
             if pointee is None:
                 continue
-            there = bytes(found.pop(pointee.offset + at) for at in range(len(pointee.before)))
+            there = self.called.written_over(pointee.offset, pointee.before)
             expected = pointee.after if self.is_written and pointee.after else pointee.before
             if not same(pointee, expected, there):
                 yield self.not_handed_out(parameter, pointee, expected, there)
-        elsewhere = sorted(found)
-        if any(offset in self.changed for offset in elsewhere):
-            at = next(offset for offset in elsewhere if offset in self.changed)
+        at = self.written_elsewhere()
+        if at is not None:
             yield self.found("memory beyond its out-parameters is written", self.beyond(at))
 
-    @property
-    def changed(self) -> set[int]:
+    def written_elsewhere(self) -> int | None:
+        """The first byte of the arena that was changed and that no argument leads to."""
         assert self.called is not None
-        return {offset + at for offset, new in self.called.changes.items() for at in range(len(new))}
-
-    def after(self) -> dict[int, int]:
-        """The bytes of the arena that are known, or were changed."""
-        assert self.called is not None
-        known = {one.offset + at: byte for one in self.given.pointees if one for at, byte in enumerate(one.before)}
-        for offset, new in self.called.changes.items():
-            known.update((offset + at, byte) for at, byte in enumerate(new))
-        return known
+        places = sorted((one.offset, one.offset + len(one.before)) for one in self.given.pointees if one)
+        for at, new in sorted(self.called.changes.items()):
+            first = at
+            for begin, end in places:
+                first = end if begin <= first < end else first
+            if first < at + len(new):
+                return first
+        return None
 
     def beyond(self, offset: int) -> str:
         pairs = zip(self.function.parameters, self.given.pointees)
