@@ -154,6 +154,28 @@ def test_the_program_sees_nothing_of_us(local: Scenario) -> None:
     assert run(local, "--", "sh", "-c", "ls /proc/$$/fd").stdout.split() == ["0", "1", "2"]
 
 
+LAUNCHES = """
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(void)
+{
+    for (int i = 0; i < 3; i++)
+        if (vfork() == 0) {
+            if (i) /* meanwhile the one before comes to gdb's breakpoint in its loader */
+                usleep(300000);
+            execlp("cat", "cat", "/dev/null", (char *)NULL);
+            _exit(3);
+        }
+    for (int status, i = 0; i < 3; i++)
+        wait(&status);
+    puts("all have ended");
+    return 0;
+}
+"""
+
+
 def test_what_is_meant_for_the_programs_python_reaches_it_alone(local: Scenario) -> None:
     """gdb's own has no help with the first, does not load us with the second, and does not begin with the third where
     it is of another version."""
@@ -237,6 +259,14 @@ def test_threads_go_on_beside_a_child_by_vfork(local: Scenario, tmp_path: Path) 
     subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), "-lpthread"], check=True)
     done = run(local, "--", program)
     assert done.stdout.count("the thread goes on") == 2 and "stands still" not in done.stdout, done
+
+
+def test_a_child_that_loads_while_the_next_one_is_launched(local: Scenario, tmp_path: Path) -> None:
+    """gdb cannot stop a parent at a vfork, and would wait for it."""
+    program = tmp_path / "launches"
+    program.with_suffix(".c").write_text(LAUNCHES)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c")], check=True)
+    assert run(local, "--", program).stdout == "all have ended\n"
 
 
 def test_a_process_that_ends_stops_no_other(local: Scenario, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.live.running import to_the_end, together
+from gdbcuda.live.running import to_the_end, together, vforks
 
 MISTAKE = 2
 
@@ -25,6 +25,7 @@ def begin(commands: Sequence[str], is_batch: bool) -> None:
         if is_batch:
             gdb_cli.execute_aloud(f"quit {MISTAKE}")
         return
+    vforks.watch()  # behind the user's own breakpoints, which are numbered from 1
     if is_batch:
         to_the_end.play()
     else:

@@ -53,7 +53,7 @@ def go_on() -> bool:
     while not _statuses and together.select_living():
         failures = 0 if _stops else failures
         tell()
-        failures += not together.execute("continue")
+        failures += not together.go_on()
         if failures > 1:
             gdb.write("gdbcuda: gdb cannot let the program go on: it is left alone\n", gdb.STDERR)
             return False

@@ -14,11 +14,11 @@ from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.pythons import thread_stacks
+from gdbcuda.live.running import vforks
 from gdbcuda.live.stopping import backtrace
 
 QUIETLY = ("pagination off", "print symbol-loading off", "print thread-events off", "print inferior-events off")
 FOLLOWING = ("detach-on-fork off", "schedule-multiple on")
-ONE_AFTER_THE_OTHER = "displaced-stepping off"  # all threads stand still for a step over a breakpoint, and go on then
 ONE_STEP = re.compile(r"\s*(?:s|step|n|next|si|stepi|ni|nexti|fin|finish|u|until|adv|advance|reverse-\w+|kill|k)\b")
 _has_ended: list[int] = []  # numbers of inferiors, since the program went on
 
@@ -27,8 +27,6 @@ def stay() -> None:
     gdb.events.before_prompt.connect(safely.contained(on_prompt))
     for setting in (*FOLLOWING, *QUIETLY):
         gdb_cli.execute(f"set {setting}")
-    if hasattr(gdb.events, "new_inferior"):
-        gdb.events.new_inferior.connect(safely.contained(on_fork))
     presence.ARE_MANY.append(True)
 
 
@@ -36,12 +34,6 @@ def on_stop(event: gdb.StopEvent) -> None:
     """Also before there is anything of CUDA: a rank may die in its first import."""
     if thread_stacks.interpreters():
         backtrace.register(process.program_space())
-
-
-def on_fork(event: gdb.NewInferiorEvent) -> None:
-    """At a vfork gdb lets the other threads of the parent stand still, and forgets them. A step over the breakpoint
-    that the loader comes to in the child lets all of them go on. A program that forks nothing keeps faster steps."""
-    gdb_cli.execute_where_nothing_goes_on(f"set {ONE_AFTER_THE_OTHER}")
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
@@ -53,13 +45,30 @@ def on_continue(event: gdb.ContinueEvent) -> None:
 
 
 def on_prompt() -> None:
-    """gdb is about to ask for a command, since a process has ended. Not where the user goes step by step: gdb has
-    forgotten the step, and to run on would lose the place.
+    """gdb is about to ask for a command, since a process has ended or makes a vfork. Not where the user goes step by
+    step: gdb has forgotten the step, and to run on would lose the place.
 
     (Ctrl-C is not put off here, as in a handler of `events`: this one waits for the program.)"""
-    while _has_ended and not gdb.selected_inferior().pid and not ONE_STEP.match(last_typed()) and select_living():
+    while (vforks.is_ahead() or is_at_an_end()) and not ONE_STEP.match(last_typed()) and select_living():
         _has_ended.clear()
-        execute("continue")
+        go_on()
+    if vforks.is_ahead():
+        vforks.end_step()
+
+
+def is_at_an_end() -> bool:
+    return bool(_has_ended) and not gdb.selected_inferior().pid
+
+
+def go_on() -> bool:
+    """To the next stop. False where gdb could not; it is said."""
+    try:
+        if vforks.is_ahead() and not (vforks.let_child_go_on() and select_living()):
+            return True
+    except gdb.error as problem:
+        say("continue", problem)
+        return False
+    return execute("continue")
 
 
 def living() -> list[gdb.Inferior]:
@@ -70,7 +79,7 @@ def select_living() -> bool:
     """False where no process is left."""
     left = living()
     if left and not gdb.selected_inferior().pid:
-        inferiors.threads(left[0])[0].switch()
+        inferiors.threads(left[-1])[0].switch()
     return bool(left)
 
 
@@ -79,9 +88,13 @@ def execute(line: str) -> bool:
     try:
         gdb_cli.execute_aloud(line)
     except gdb.error as problem:
-        gdb.write(f"gdbcuda: {line}: {safely.plain(problem)}\n", gdb.STDERR)
+        say(line, problem)
         return False
     return True
+
+
+def say(line: str, problem: gdb.error) -> None:
+    gdb.write(f"gdbcuda: {line}: {safely.plain(problem)}\n", gdb.STDERR)
 
 
 def last_typed() -> str:
