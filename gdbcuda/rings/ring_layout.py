@@ -33,8 +33,8 @@ STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND",
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).
 # OUTS and INS: INDEX | SIZE << 8, bytes that the argument word (registers, then stack) points to when the call returns,
 # or begins; with IS_TEXT as many of them as there are.
-# AFTER: code that is called when the call has succeeded, with the record; 0 for none. ADDRESS: the function's entry,
-# where that jumps to the recorder: another debugger finds the slot by it.
+# AFTER: code that is called when the call has succeeded, with the record: before its OUTS are noted (0), and then (1);
+# 0 for none. ADDRESS: the function's entry, where that jumps to the recorder: another debugger finds the slot by it.
 # PYTHON: 1 where CALLERS begin with the Python that led to the call.
 # MAKES_WORK: 1 where AROUND and BEHIND are told of its calls.
 # SHAPE: what of this a call has to look at, as the recorder finds it when the first one comes; 0 until then.

@@ -320,6 +320,11 @@ static void note_one_out(const word *function, const word *frame, word *ring, wo
     front[FRONT_OUTS + 1] = size == 4 ? (word)*(unsigned *)from : ((anywhere *)from)->value;
 }
 
+static void follow(const word *function, const word *front, word is_noted)
+{
+    ((void (*)(const word *, word))function[FUNCTION_AFTER])(front, is_noted);
+}
+
 static __attribute__((noinline)) void note_more_left(const word *function, const word *frame, word *ring, word records,
                                                      word *front, word shape, word ticks)
 {
@@ -328,7 +333,7 @@ static __attribute__((noinline)) void note_more_left(const word *function, const
         note_outs(function, ring, front, &more, more.outs, more.outs_room, ticks);
     }
     if (function[FUNCTION_AFTER])
-        ((void (*)(const word *))function[FUNCTION_AFTER])(front);
+        follow(function, front, 1);
 }
 
 /* The call may return in another thread than it began in, or in a forked child, where the record is not any more. */
@@ -347,6 +352,8 @@ void gdbcuda_left(word *frame)
     record[FRONT_LEFT] = ticks;
     record[FRONT_RESULT] = frame[FRAME_RESULT];
     int has_succeeded = !(int)frame[FRAME_RESULT];
+    if (RARELY(shape & IS_FOLLOWED) && has_succeeded)
+        follow(function, record, 0);
     if (shape & HAS_ONE_OUT && has_succeeded)
         note_one_out(function, frame, ring, records, record, ticks);
     if (RARELY(shape & (HAS_OUTS | IS_FOLLOWED)) && has_succeeded)

@@ -182,8 +182,8 @@ word recorded_at(word address)
     if (slot >= MOST_FUNCTIONS || offset % SLOT_SIZE)
         for (slot = 0; trace->filters && slot < MOST_FUNCTIONS && trace->filtered[slot] != address; slot++)
             ;
-    if (slot >= MOST_FUNCTIONS || (!trace->filters && offset / SLOT_SIZE >= MOST_FUNCTIONS))
-        return address;
+    if (!address || slot >= MOST_FUNCTIONS || (!trace->filters && offset / SLOT_SIZE >= MOST_FUNCTIONS))
+        return address; /* 0 marks those that no code asks before */
     word original = (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL];
     return original ? original : address;
 }

@@ -48,11 +48,17 @@ static int is_there(word address)
     return system_call(SYS_process_vm_readv, (word)pid, (word)&here, 1, (word)&there, 1, 0) == 1;
 }
 
-static void replace(const struct hands_out *how, const word *record)
+/* Before it is noted what was handed out, that is made what it would be without us: who passes a request on may have
+ * been given what records by us. */
+static void replace(const struct hands_out *how, const word *record, word is_noted)
 {
     const word *arguments = record + FRONT_REGISTERS;
     const char *name = (const char *)arguments[0];
-    word *to = (word *)arguments[1];
+    word *to = (word *)arguments[1], original = to && !is_noted ? recorded_at(*to) : 0;
+    if (original && original != *to)
+        *to = original;
+    if (!is_noted)
+        return;
     word version = how->version == NOWHERE ? api_version : (unsigned)arguments[how->version];
     if (!name || !to)
         return;
@@ -61,12 +67,16 @@ static void replace(const struct hands_out *how, const word *record)
         *to = recorded(function, *to, asker_at(record[FRONT_BACK]));
 }
 
-#define EACH(number) static void after_##number(const word *record) { replace(&all[number], record); }
+#define EACH(number)                                                                  \
+    static void after_##number(const word *record, word is_noted)                     \
+    {                                                                                 \
+        replace(&all[number], record, is_noted);                                      \
+    }
 EACH(0) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5)
 
 word handed_out_by(const char *name)
 {
-    static void (*const after[])(const word *) = {after_0, after_1, after_2, after_3, after_4, after_5};
+    static void (*const after[])(const word *, word) = {after_0, after_1, after_2, after_3, after_4, after_5};
     for (word i = 0; i < sizeof all / sizeof *all; i++)
         if (!text_order(all[i].name, name))
             return (word)after[i];

@@ -221,6 +221,28 @@ def test_what_cu_get_proc_address_hands_out_is_recorded(trace: Trace) -> None:
     assert asked == ("cuGetProcAddress_v2", "cuMemAlloc", "CUDA_SUCCESS")
 
 
+PASSES_ON = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+typedef int (*ask)(const char *, void **, int, unsigned long, int *);
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
+{
+    return ((ask)dlsym(RTLD_NEXT, "cuGetProcAddress_v2"))(symbol, found, version, flags, status);
+}
+"""
+
+
+def test_a_request_that_is_passed_on_is_no_change(trace: Trace, tmp_path: Path) -> None:
+    """The hook library is handed out what records, and is noted to hand out the driver's."""
+    hook = tmp_path / "libpasses.so"
+    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", hook, "-", *OLDER_LIBC], input=PASSES_ON, text=True,
+                   check=True)  # fmt: skip
+    found = trace("proc_address", stdin=REQUESTS, options=("--hook", str(hook)))
+    asked = found.calls("--function", "cuGetProcAddress")
+    assert {call["layer"] for call in asked} == {"hook", "driver"}
+    assert "0 of 5 requests for function addresses got another answer" in found.log("changes").stdout
+
+
 ANSWERS_NUMBERS = """
 int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
 {
