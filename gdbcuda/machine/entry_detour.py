@@ -86,11 +86,9 @@ def jumps(body: Body, function: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class FarSlot:
-    """A slot that no jump reaches: what it does, at the end of the function's code. ``common``: where the address of
-    what all slots jump to stands."""
+    """A slot that no jump reaches: its address is at the end of the function's code."""
 
-    number: int
-    common: int
+    address: int
 
 
 def onward(found: Detour, tests: Sequence[Test], slot: int | FarSlot, address: int) -> Trampoline:
@@ -104,9 +102,8 @@ def onward(found: Detour, tests: Sequence[Test], slot: int | FarSlot, address: i
     code.label("onward")
     found.pass_by(code)
     code.label("recorded")
-    if isinstance(slot, FarSlot):  # pushq $number; jmp *common(%rip)
-        code.emit(b"\x68" + slot.number.to_bytes(4, "little") + b"\xff\x25")
-        code.distance(slot.common)
+    if isinstance(slot, FarSlot):  # jmp *(%rip)
+        code.emit(b"\xff\x25" + bytes(4) + slot.address.to_bytes(8, "little"))
     elif tests:
         code.jump("", slot)
     raw = code.assemble(address)

@@ -136,10 +136,11 @@ PYTHON_STACKS = "stacks.python"
 TOLD = offsets("MAGIC", "ID", "VERSION", "LINE", "FILE_KIND", "FILE_SIZE", "NAME_KIND", "NAME_SIZE", "LINES_SIZE")
 MAGIC_STACK, MAGIC_CODE = (int.from_bytes(one, "little") for one in (b"\0pystack", b"\0pycode\0"))
 
-# The frame of a call that is being recorded, upwards from the stack pointer: an odd number of words. WORDS: where the
-# function's are. What each call needs comes last: the processor's instructions reach 128 bytes with the fewest bytes.
+# The frame of a call that is being recorded, upwards from the stack pointer: an odd number of words. SLOT: where that
+# goes on, which calls the function. WORDS: where the function's are. What each call needs comes last: the processor's
+# instructions reach 128 bytes with the fewest bytes.
 FRAME = offsets(
-    ("FLOATS", FLOATS), "STACK", ("REGISTERS", REGISTERS), "R10", "R11", "ORIGINAL", "RING", "RECORD", "POSITION",
+    ("FLOATS", FLOATS), "STACK", ("REGISTERS", REGISTERS), "R10", "R11", "SLOT", "RING", "RECORD", "POSITION",
     "RESULT", "WORDS",
 )  # fmt: skip
 

@@ -256,13 +256,16 @@ static word with_room(const word *function, word *ring, word records, word shape
     return recorded;
 }
 
+/* So through.S has nothing to note when such a call returns. */
+static const word no_ring[RING_SIZE];
+
 void gdbcuda_entered(word *frame)
 {
     word *function = function_of(frame);
     const word *caller = back_of(frame);
     word *ring = ring_here();
-    frame[FRAME_ORIGINAL] = function[FUNCTION_ORIGINAL];
     frame[FRAME_STACK] = function[FUNCTION_STACK];
+    frame[FRAME_RING] = (word)no_ring;
     frame[FRAME_RECORD] = 0;
     if (RARELY(!ring))
         return;

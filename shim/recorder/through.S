@@ -1,5 +1,5 @@
-/* What the entry of a recorded function jumps to: a slot says which function it is; what is common to all notes the
- * call, calls the function, notes the return.
+/* What the entry of a recorded function jumps to: a slot says which function it is and calls it; what is common to all
+ * notes the call before that, and the return behind it. A call of its own in each slot is one that the processor foresees.
  *
  * Every register is what the function's caller left in it, and then what the function left in it: compilers keep values
  * in registers over calls of functions that they know (gcc's -fipa-ra). The vector registers are only read.
@@ -9,6 +9,9 @@
 #include "shape.h"
 
 #define AT(word) ((word) * 8)
+#define IN_SLOT 5 /* bytes: its first call */
+#define LINE 64   /* of the cache, in bytes */
+#define SOON (4 << FRONT_SIZE_BITS) /* the front of some calls later */
 #define IN_FRAME(word) ((word) - FRAME_SIZE - 1) * 8(%rbp)
 
     /* Those beside rdx, r10 and r11. */
@@ -28,42 +31,38 @@
     mov IN_FRAME(FRAME_REGISTERS + 5), %r9
     .endm
 
-    /* With the registers that it was called with; those that it leaves are in the frame then. */
-    .macro call_original
-    mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
-    mov IN_FRAME(FRAME_R10), %r10
-    mov IN_FRAME(FRAME_R11), %r11
-    mov -8(%rbp), %rax
-    call *IN_FRAME(FRAME_ORIGINAL)
-    mov %rax, IN_FRAME(FRAME_RESULT)
-    mov %rdx, IN_FRAME(FRAME_REGISTERS + 2)
-    mov %r10, IN_FRAME(FRAME_R10)
-    mov %r11, IN_FRAME(FRAME_R11)
-    .endm
-
     .text
     .globl gdbcuda_slots_v1
     .type gdbcuda_slots_v1, @function
     .balign 16
+slots_here:
 gdbcuda_slots_v1:
     .cfi_startproc
-    /* CFA = rsp + 8, and 8 more behind the push, which is 5 bytes: of all slots alike. */
-    .cfi_escape 0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x35, 0x2a, 0x33, 0x24, 0x22
+    /* Of all slots alike. At a slot's begin it is as at a function's entry, behind its first call the frame is there:
+     * CFA = (rip & 15) >= 5 ? rbp + 16 : rsp + 8, and the caller's rbp = (rip & 15) >= 5 ? *(CFA - 16) : rbp. */
+    .cfi_escape 0x0f, 0x0e, 0x77, 0x08, 0x76, 0x10, 0x80, 0x00, 0x3f, 0x1a, 0x35, 0x2a, 0x28, 0x01, 0x00, 0x13
+    .cfi_escape 0x16, 0x06, 0x12, 0x76, 0x00, 0x80, 0x00, 0x3f, 0x1a, 0x35, 0x2a, 0x28, 0x03, 0x00, 0x2f, 0x04, 0x00, \
+        0x13, 0x40, 0x1c, 0x06
     .set index, 0
     .rept MOST_FUNCTIONS
-    .byte 0x68 /* push $index */
-    .long index
-    .byte 0xe9 /* jmp gdbcuda_recorded_call */
-    .long gdbcuda_recorded_call - . - 4
-    .balign SLOT_SIZE, 0xcc
+    .byte 0xe8 /* call gdbcuda_called */
+    .long gdbcuda_called - . - 4
+    call *functions_here + AT(index * FUNCTION_SIZE + FUNCTION_ORIGINAL)(%rip)
+    .byte 0xe9 /* jmp gdbcuda_returned */
+    .long gdbcuda_returned - . - 4
     .set index, index + 1
     .endr
     .cfi_endproc
     .size gdbcuda_slots_v1, . - gdbcuda_slots_v1
 
+    /* What debuggers call it where the function was called: behind the first address. */
     .type gdbcuda_recorded_call, @function
+    .set gdbcuda_recorded_call, slots_here + IN_SLOT
+    .size gdbcuda_recorded_call, MOST_FUNCTIONS * SLOT_SIZE - IN_SLOT
+
+    .type gdbcuda_called, @function
     .balign 64
-gdbcuda_recorded_call:
+gdbcuda_called:
     .cfi_startproc
     .cfi_def_cfa_offset 16
     push %rax
@@ -81,7 +80,10 @@ gdbcuda_recorded_call:
     /* As gdbcuda_entered, where of a call only words are noted and its thread has a ring. */
     mov gdbcuda_ring@gottpoff(%rip), %r10
     mov %fs:(%r10), %r10
-    imul $AT(FUNCTION_SIZE), %rax, %rax
+    mov %rax, IN_FRAME(FRAME_SLOT)
+    lea slots_here + IN_SLOT(%rip), %r11
+    sub %r11, %rax
+    imul $AT(FUNCTION_SIZE) / SLOT_SIZE, %rax, %rax
     lea functions_here(%rip), %r11
     add %rax, %r11
     mov %r11, IN_FRAME(FRAME_WORDS)
@@ -96,8 +98,6 @@ gdbcuda_recorded_call:
     mov AT(RING_RECORDS)(%r10), %rdx
     dec %rdx
     js entered
-    mov AT(FUNCTION_ORIGINAL)(%r11), %rax
-    mov %rax, IN_FRAME(FRAME_ORIGINAL)
     mov $1, %eax
     xadd %rax, AT(RING_HEAD)(%r10)
     mov %rdx, IN_FRAME(FRAME_RESULT)
@@ -108,6 +108,8 @@ gdbcuda_recorded_call:
     mov %rax, IN_FRAME(FRAME_POSITION)
     mov %r10, IN_FRAME(FRAME_RING)
     mov %rdx, IN_FRAME(FRAME_RECORD)
+    prefetchw SOON(%rdx)
+    prefetchw SOON + LINE(%rdx)
     xor %eax, %eax
     mov %rax, AT(FRONT_POSITION)(%rdx)
     mov %rax, AT(FRONT_DONE)(%rdx)
@@ -139,11 +141,23 @@ begun:
     sub AT(RING_LATER_TICKS)(%r10), %rax
     cmp $PAIR_EVERY, %rax
     ja look_at_clock
+    /* The slot calls the function with the registers that it was called with; those that it leaves are in the frame then. */
 go:
-    call_original
+    mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
+    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_R11), %r11
+    mov -8(%rbp), %rax
+    push IN_FRAME(FRAME_SLOT)
+    ret
+gdbcuda_returned:
+    mov %rax, IN_FRAME(FRAME_RESULT)
+    mov %rdx, IN_FRAME(FRAME_REGISTERS + 2)
+    mov %r10, IN_FRAME(FRAME_R10)
+    mov %r11, IN_FRAME(FRAME_R11)
     /* As gdbcuda_left, where there is nothing to note but the result and one word at most. */
-    cmpq $0, AT(STATE_CONFINED) + recorder_here(%rip)
-    jne left
+    mov AT(STATE_CONFINED) + recorder_here(%rip), %rdx
+    or AT(STATE_BEHIND) + recorder_here(%rip), %rdx
+    jnz left
     mov IN_FRAME(FRAME_RING), %r10
     mov IN_FRAME(FRAME_RECORD), %r11
     rdtsc
@@ -177,21 +191,7 @@ go:
     xor %rbp, %r8
     or %r8, %r9
     shr $PAGE_BITS, %r9
-    jz written /* as in most calls: beside the return address */
-    mov %rcx, %r9
-    shr $PAGE_BITS, %r9
-    mov %r9d, %r8d
-    and $(SEEN - 1), %r8d
-    shl $4, %r8d /* a pair */
-    cmp %r9, AT(SEEN_AT)(%r10, %r8)
-    jne not_seen
-    sub AT(SEEN_AT + 1)(%r10, %r8), %rdx
-    cmp $WRITTEN_FOR, %rdx
-    jae not_seen
-    lea -1(%rcx, %rax), %r8
-    shr $PAGE_BITS, %r8
-    cmp %r9, %r8
-    jne not_seen
+    jnz elsewhere /* mostly it is beside the return address */
 written:
     mov %rax, AT(FRONT_OUTS)(%r11)
     cmp $4, %eax
@@ -233,6 +233,7 @@ has_more:
     dec %r11
     and %r11, %rdx
     lea (%r10, %rdx, 8), %r11
+    prefetchw 3 * LINE(%r11)
     mov IN_FRAME(FRAME_RING), %r10
     shl $PLACE_BIT, %rdx
     or %rdx, AT(FRONT_FUNCTION)(%rax)
@@ -262,6 +263,23 @@ at_end_of_page:
     jnz 1b
 2:  mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
     jmp begun
+
+elsewhere:
+    mov %rcx, %r9
+    shr $PAGE_BITS, %r9
+    mov %r9d, %r8d
+    and $(SEEN - 1), %r8d
+    shl $4, %r8d /* a pair */
+    cmp %r9, AT(SEEN_AT)(%r10, %r8)
+    jne not_seen
+    sub AT(SEEN_AT + 1)(%r10, %r8), %rdx
+    cmp $WRITTEN_FOR, %rdx
+    jae not_seen
+    lea -1(%rcx, %rax), %r8
+    shr $PAGE_BITS, %r8
+    cmp %r9, %r8
+    jne not_seen
+    jmp written
 
 look_at_clock:
     keep_others
@@ -300,9 +318,8 @@ entered:
     dec %rcx
     jnz 1b
 2:  others_back
-    call_original
-    jmp left
+    jmp go
     .cfi_endproc
-    .size gdbcuda_recorded_call, . - gdbcuda_recorded_call
+    .size gdbcuda_called, . - gdbcuda_called
 
     .section .note.GNU-stack, "", @progbits

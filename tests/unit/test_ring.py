@@ -128,6 +128,10 @@ def test_unwinders_find_the_caller_at_every_instruction(recorded: Run) -> None:
     assert lost == 0
 
 
+def test_each_function_is_called_by_code_of_its_own(recorded: Run) -> None:
+    recorded("places", 64)  # which its exit status says
+
+
 def test_the_caller_of_a_call_that_ends_its_thread_is_cleaned_up(recorded: Run) -> None:
     ((_, records),) = reader(recorded("exit", 64)).read()
     assert [(one.function, one.left) for one in records] == [(JUMPS, None)]

@@ -17,7 +17,6 @@ from gdbcuda.live.patching import agent, detours, spare_room
 from gdbcuda.live.recording.in_process import onward_code
 from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.machine import entry_detour
-from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.entry_detour import FarSlot
 from gdbcuda.machine.free_ranges import aligned
 from gdbcuda.rings import ring_layout
@@ -25,7 +24,7 @@ from gdbcuda.rings import ring_layout
 
 @dataclass
 class NearPages:
-    """Its first word is the address of what all slots jump to, for jumps through it."""
+    """``free``: from there on nothing is in them."""
 
     start: int
     size: int
@@ -63,17 +62,16 @@ def add(pages: Iterable[tuple[int, int]]) -> None:
     place, found = agent.symbol(ring_layout.MAP_SYMBOL), PAGES()
     assert place is not None
     for start, size in pages:
-        write(start, struct.pack("<Q", what_slots_jump_to()))
-        found.append(NearPages(start, size, aligned(start + ring_layout.WORD)))
+        found.append(NearPages(start, size, start))
     words = [word for one in found[: ring_layout.MOST_MAPS] for word in (one.start, one.size)]
     at = place.address + ring_layout.MAP["PAGE_COUNT"] * ring_layout.WORD
     write(at, struct.pack(f"<{1 + len(words)}Q", len(words) // 2, *words))
 
 
-def place(entries: Sequence[tuple[PlannedEntry, int]]) -> list[Onward | str]:
-    """For each with the number of its slot its code, or why it has none."""
+def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
+    """For each its code, or why it has none."""
     blocks: dict[int, bytearray] = {}
-    made = [build(one, number, blocks) or onward_code.TOO_FAR for one, number in entries]
+    made = [build(one, blocks) or onward_code.TOO_FAR for one in entries]
     for pages in PAGES():
         if pages.start in blocks:
             write(pages.free - len(blocks[pages.start]), bytes(blocks[pages.start]))
@@ -88,11 +86,11 @@ def holding(address: int) -> NearPages | None:
     return next((one for one in PAGES() if one.start <= address < one.end), None)
 
 
-def build(one: PlannedEntry, number: int, blocks: dict[int, bytearray]) -> Onward | None:
+def build(one: PlannedEntry, blocks: dict[int, bytearray]) -> Onward | None:
     """In the first pages with room for it; what is to be written there is added to ``blocks``, by their start."""
     for pages in PAGES():
         if is_near(pages, one.spot.address):
-            code = entry_detour.onward(one.detour, one.tests, FarSlot(number, pages.start), pages.free)
+            code = entry_detour.onward(one.detour, one.tests, FarSlot(one.slot), pages.free)
             size = aligned(len(code.raw))
             if code.address + size <= pages.end:
                 pages.free += size
@@ -107,12 +105,3 @@ def write(address: int, raw: bytes) -> None:
         detours.write(address, raw)
     else:
         memory.write(address, raw)
-
-
-def what_slots_jump_to() -> int:
-    """The first one is pushq $0; jmp there. (shim/recorder/through.S)"""
-    slots = agent.symbol(ring_layout.SLOTS_SYMBOL)
-    if slots is None:
-        raise NoDetour("libgdbcuda.so is another one than ours")
-    raw = process.InferiorMemory().read(slots.address + 5, 5)
-    return slots.address + 10 + int(struct.unpack("<i", raw[1:])[0])

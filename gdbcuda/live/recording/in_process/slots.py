@@ -95,7 +95,7 @@ def there_already(one: PlannedEntry) -> Onward | None:
     if number != number_of(one.spot):
         return None
     pages = far_code.holding(onward)
-    slot = one.slot if pages is None else FarSlot(number, pages.start)
+    slot = one.slot if pages is None else FarSlot(one.slot)
     trial = entry_detour.onward(one.detour, one.tests, slot, onward)
     code = entry_detour.onward(one.detour, one.tests, slot, 2 * onward - trial.onward)
     try:
@@ -122,7 +122,7 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
     new = iter(onward_code.place([one for one, there in zip(entries, reused) if there is None]))
     made = [next(new) if there is None else there for there in reused]
     far = [index for index, code in enumerate(made) if code == onward_code.TOO_FAR]
-    for index, code in zip(far, far_code.place([(entries[at], number_of(entries[at].spot)) for at in far])):
+    for index, code in zip(far, far_code.place([entries[at] for at in far])):
         made[index] = code
     for one, code in zip(entries, made):
         if isinstance(code, Onward) and not one.tests:
