@@ -218,6 +218,11 @@ word asker_at(word address)
     return trace_object(THERE(gdbcuda_trace), address);
 }
 
+word object_begins(word object)
+{
+    return object ? THERE(gdbcuda_trace)[0].entries[object - 1][ENTRY_ADDRESS] : 0;
+}
+
 /* By the first letter: of the API, dlsym and dladdr, prctl, syscall. */
 int may_be_ours(const char *name)
 {

@@ -1,12 +1,10 @@
 /* What is compiled with -fno-plt calls through a slot that the loader has filled without asking anybody, and so does
- * who takes a function's address. The slots of an object are led to what records once the loader has filled them: in
+ * who takes a function's address, in code or as the initial value of a variable. The slots of an object are led to what records once the loader has filled them: in
  * front of the program's first constructor, and when a later dlopen begins or dlsym is asked: under the lock of the loader,
  * which has filled those of all objects that are there by then. */
-#include "trace.h"
+#include "symbols.h"
 
-#include <elf.h>
 #include <fcntl.h>
-#include <link.h>
 #include <sys/syscall.h>
 
 #define MOST_WAITING 512
@@ -67,10 +65,24 @@ static int is_led(long memory, word *slot, word to)
     return !FAILED(memory) && system_call(SYS_pwrite64, (word)memory, (word)&to, sizeof to, (word)slot, 0, 0) == sizeof to;
 }
 
-static int is_not_led(const struct waiting *one, long memory, const char *name, word *slot)
+/* The program may have put something else into a variable since. */
+static int is_still_there(const struct link_map *object, const char *name, word value)
+{
+    word base = object_begins(asker_at(value));
+    while (object->l_prev)
+        object = object->l_prev;
+    while (object && object->l_addr != base)
+        object = object->l_next;
+    const ElfW(Sym) *symbol = object && base ? symbol_of(object, name) : 0;
+    return symbol && base + symbol->st_value == value;
+}
+
+static int is_not_led(const struct waiting *one, long memory, const char *name, int is_variable, word *slot)
 {
     word original = *(volatile word *)slot;
     if (!original) /* weak, and nobody has it */
+        return 0;
+    if (is_variable && !is_still_there(one->object, name, original))
         return 0;
     word to = reference_leads_to(name, original, one->entry, asker_at(original));
     return to != original && !is_led(memory, slot, to);
@@ -82,8 +94,10 @@ static void lead(const struct waiting *one, long memory)
     int not_led = 0;
     for (const ElfW(Rela) *reference = all.begin; reference < all.end; reference++) {
         const char *name = all.names + all.symbols[ELF64_R_SYM(reference->r_info)].st_name;
-        if (ELF64_R_TYPE(reference->r_info) == R_X86_64_GLOB_DAT && may_be_ours(name))
-            not_led += is_not_led(one, memory, name, (word *)(one->object->l_addr + reference->r_offset));
+        word type = ELF64_R_TYPE(reference->r_info);
+        int is_variable = type == R_X86_64_64 && !reference->r_addend;
+        if ((type == R_X86_64_GLOB_DAT || is_variable) && may_be_ours(name))
+            not_led += is_not_led(one, memory, name, is_variable, (word *)(one->object->l_addr + reference->r_offset));
     }
     if (not_led)
         trace_entry(this_trace(), PAST_PLT, 0, 0, one->entry, "");

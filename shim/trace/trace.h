@@ -87,6 +87,7 @@ word *beside_state(void);
 extern word gdbcuda_beside_v1[BESIDE_SIZE];
 void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);
+word object_begins(word object);
 word recorded_at(word address); /* the function that this code records; the address itself for other code */
 
 int may_be_ours(const char *name);

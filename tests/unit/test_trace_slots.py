@@ -65,6 +65,33 @@ int main(void) {
     return init(0) || taken(&device, 0);
 }
 """
+TABLE = """
+int cuInit(unsigned flags), cuDeviceGet(int *device, int ordinal), cuDeviceGetCount(int *count);
+static int own(unsigned flags) { return flags != 0; }
+static struct { const char *name; int (*call)(unsigned); } table[] = {{"own", own}, {"cuInit", cuInit}};
+static int (*const constant[])(int *, int) = {cuDeviceGet};
+static char *behind = (char *)cuDeviceGetCount + 1; /* no function */
+int main(void) {
+    int device;
+    for (volatile int i = 0; i < 2; i++)
+        if (table[i].call(0))
+            return 1;
+    return cuInit(0) || (*(int (*const volatile *)(int *, int))constant)(&device, 0) || !*(char *volatile *)&behind;
+}
+"""
+CHANGES_ITS_TABLE = """
+int cuDeviceGet(int *device, int ordinal), cuDeviceGetCount(int *count);
+static int nothing(int *count) { return *count = 0; }
+int (*kept)(int *, int) = cuDeviceGet, (*changed)(int *) = cuDeviceGetCount;
+__attribute__((constructor)) static void change(void) { changed = nothing; }
+int ask(int count) {
+    int device;
+    for (int i = 0; i < count; i++)
+        if (kept(&device, 0) || changed(&device) || device)
+            return 1;
+    return 0;
+}
+"""
 NO_WRITING = """
 import ctypes, os, struct, sys
 refused = (0x15, 0, 3, 18), (0x20, 0, 0, 32), (0x15, 0, 1, 8), (6, 0, 0, 0x50001)  # pwrite64 of 8 bytes
@@ -122,7 +149,19 @@ def test_what_was_read_only_stays_so(trace: Trace, built: Built, shim: Path, rel
     alone = subprocess.run([program], env={"LD_LIBRARY_PATH": f"{shim}/standin"}, capture_output=True, text=True)
     found = trace(program)
     assert (found.done.returncode, found.done.stdout) == (0, alone.stdout)
-    assert found.counts()["cuInit"] == 1
+    assert found.counts() == {"cuInit": 1, "cuDeviceGet": 1}
+
+
+@pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pic"), ("-Wl,-z,norelro",)])
+def test_addresses_in_the_initial_values_of_variables(trace: Trace, built: Built, flags: tuple[str, ...]) -> None:
+    found = trace(built(TABLE, *flags))
+    assert (found.done.returncode, found.counts()) == (0, {"cuInit": 2, "cuDeviceGet": 1})
+
+
+def test_what_a_constructor_has_put_into_a_variable_stays(trace: Trace, built: Built) -> None:
+    plugin = built(CHANGES_ITS_TABLE, "-shared", "-fPIC", name="plugin.so")
+    found = trace(built(LOADS), str(plugin))
+    assert (found.done.returncode, found.counts()) == (0, {"cuInit": 1, "cuDeviceGet": 7})
 
 
 def test_where_nobody_may_write_that_is_said(trace: Trace, built: Built) -> None:
