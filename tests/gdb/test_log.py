@@ -179,6 +179,22 @@ def test_the_last_calls_before_a_crash_show_by_themselves(scenario: Scenario, co
     assert "5 calls kept, 16 earlier ones are not" in text
 
 
+def test_what_is_not_kept_is_told_by_every_view(local: Scenario, tmp_path: Path) -> None:
+    """Else the end of a run is read as the run: "3 calls", "0 calls changed anything"."""
+    views = ("cuda-log show", "cuda-log show --changed", "cuda-log show cuInit", "cuda-log summary", "cuda-coverage",
+             f"cuda-log diff {tmp_path}/first.jsonl")  # fmt: skip
+    text = local.run("test_alloc", "set cuda-log-limit 3", f"cuda-log start --to {tmp_path}/first.jsonl", "RUN",
+                     *(word for view in views for word in (f"echo @{view}\\n", view)), "echo @\\n",
+                     f"cuda-log save {tmp_path}/kept.jsonl")  # fmt: skip
+    shown = text.split("\n@")[1:]
+    told = r"^Of (\d+) earlier calls nothing is known here: set cuda-log-limit 0, or cuda-log start --to FILE$"
+    lost = re.search(told, shown[0], re.MULTILINE)
+    assert lost and int(lost[1]) > 10, shown[0]
+    for view in shown[: len(views)]:
+        assert " ".join(view.split()).count(lost[0]) == 1, view
+    assert f"3 calls written to {tmp_path}/kept.jsonl. {lost[1]} earlier ones were not kept: cuda-log start" in text
+
+
 def test_a_killed_debugger_loses_nothing_that_was_over(local: Scenario, tmp_path: Path) -> None:
     log = tmp_path / "log"
     local.run(

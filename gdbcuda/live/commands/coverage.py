@@ -31,7 +31,7 @@ def cuda_coverage(wanted: SessionCoverageOptions) -> str:
       cuda-coverage ./libvgpu.so --all
       cuda-coverage --lcov hook.info"""
     from gdbcuda.coverage import coverage_text, hooked, reached
-    from gdbcuda.live.commands.log_views import events, nothing_recorded
+    from gdbcuda.live.commands.log_views import events, not_kept, nothing_recorded
 
     kept = call_log.SESSION.kept
     if not kept.calls:
@@ -41,8 +41,7 @@ def cuda_coverage(wanted: SessionCoverageOptions) -> str:
     told = coverage_text.told(found, wanted.json, wanted.all, wanted.lcov)
     if wanted.json:
         return told
-    left = f"\n\nOf {kept.lost} earlier calls nothing is known here: set cuda-log-limit 0" if kept.lost else ""
-    return render.fold_to_screen(told + left)
+    return render.fold_to_screen("\n\n".join(filter(None, (told, not_kept()))))
 
 
 def hook_here() -> str:

@@ -256,4 +256,6 @@ def cuda_log_save(wanted: LogSaveOptions) -> str:
     from gdbcuda.live.recording import log_header  # loaded when first used
 
     count = log_header.save(call_log.SESSION.kept, wanted.file)
-    return f"{count} calls written to {visible(wanted.file)}."
+    lost = call_log.SESSION.kept.lost
+    left = f" {lost} earlier ones were not kept: cuda-log start --to FILE writes all as they come." if lost else ""
+    return f"{count} calls written to {visible(wanted.file)}.{left}"

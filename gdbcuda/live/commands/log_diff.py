@@ -59,7 +59,8 @@ def cuda_log_diff(wanted: LogDiffOptions) -> str:
     if wanted.json:
         return data.line(view_data.diff(found, writers))
     problems = [source.problems() for source in sources if source.log.problems]
-    return render.fold_to_screen("\n".join([diff.text(found, writers), *problems]))
+    left = [log_views.not_kept()] if wanted.second is None else []
+    return render.fold_to_screen("\n".join(filter(None, [diff.text(found, writers), *problems, *left])))
 
 
 def opened(path: str) -> LogSource:

@@ -59,7 +59,7 @@ def cuda_log_show(wanted: LogShowOptions) -> str:
     chosen = make_filter(wanted)
     if wanted.json:
         return as_json(calls, chosen, wanted)
-    return render.fold_to_screen("\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark()))))
+    return render.fold_to_screen("\n".join(filter(None, (view(calls, chosen, wanted), chosen.remark(), not_kept()))))
 
 
 def as_json(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
@@ -96,6 +96,12 @@ def nothing_recorded() -> str:
     if not call_log.can_record():
         return f"Nothing was recorded, and {call_log.NO_CALLS}."
     return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+
+
+def not_kept() -> str:
+    """What is shown is no more than the end of the run; "" where it is all of it."""
+    lost, whole = call_log.SESSION.kept.lost, "set cuda-log-limit 0, or cuda-log start --to FILE"
+    return f"Of {lost} earlier calls nothing is known here: {whole}" if lost else ""
 
 
 def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
@@ -144,7 +150,7 @@ def cuda_log_summary(wanted: LogSummaryOptions) -> str:
     found = summary.Summary(writer.table, writer.notes).feed(meant)
     if wanted.json:
         return data.line(view_data.summary(found, writer))
-    return "\n\n".join(filter(None, (summary.text(found, writer, wanted.all), chosen.remark())))
+    return "\n\n".join(filter(None, (summary.text(found, writer, wanted.all), chosen.remark(), not_kept())))
 
 
 def mark_captured(calls: list[Call]) -> None:
