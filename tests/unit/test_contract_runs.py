@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from gdbcuda.compare.findings import Allowed
+from gdbcuda.contract import patience as patience_of_runs
 from gdbcuda.contract import report
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.patience import MOST_HANGS, USUAL, Patience
+from gdbcuda.contract.patience import MOST_HANGS, SHORT, USUAL, Patience
 from gdbcuda.contract.registry import Broken, Case
 from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running import runs
@@ -87,13 +88,17 @@ def test_a_few_that_hang_of_many_are_no_reason_to_give_up() -> None:
     assert not played.turns.is_given_up("status")
 
 
-def test_who_is_known_to_hang_is_not_waited_for_as_long() -> None:
+def test_who_is_known_to_hang_is_not_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience_of_runs, "busy", lambda: 1.0)
     patience = Patience()
     assert patience.seconds() == USUAL and patience.seconds(30.0) == 30.0
     patience.is_short = True
     assert patience.seconds() < USUAL and patience.seconds(0.5) == 0.5
     patience.alone = 60.0  # a driver that begins as slowly as that
     assert patience.seconds() == USUAL
+    patience.alone = 0.0
+    monkeypatch.setattr(patience_of_runs, "busy", lambda: 3.0)
+    assert patience.seconds() == 3 * SHORT
 
 
 def test_what_there_was_no_time_for_is_told_by_group() -> None:
