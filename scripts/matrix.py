@@ -11,6 +11,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -46,8 +47,12 @@ def main() -> int:
         return 0
     if args.gdb_suite is not None:
         return compare_suites(args)
-    outcomes = [run(name, pytest_arguments, args.get) for name in args.gdb or RELEASES]
-    if not args.get:
+    names = args.gdb or list(RELEASES)
+    if args.get:  # mostly it waits for the network
+        with ThreadPoolExecutor(len(names)) as pool:
+            outcomes = list(pool.map(lambda name: run(name, [], True), names))
+    else:
+        outcomes = [run(name, pytest_arguments, False) for name in names]
         print(json.dumps([asdict(one) for one in outcomes], indent=1) if args.json else shown(outcomes))
         if any(one.failed for one in outcomes) or not any(one.passed for one in outcomes):
             return FAILED

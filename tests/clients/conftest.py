@@ -15,7 +15,14 @@ import pytest
 from scenario import GDB, ROOT, Scenario
 
 sys.path.append(str(ROOT / "scripts"))
-from debian_gdb import CACHE
+from debian_gdb import CACHE, locked
+
+
+@pytest.fixture(scope="session")
+def unpacked_gdbs() -> Path:
+    """The folder with them; .ci/run has it locked while scripts/matrix is unpacking them."""
+    with locked("all"):
+        return CACHE
 
 
 @pytest.fixture
@@ -24,9 +31,9 @@ def local(shim: Path) -> Scenario:
 
 
 @pytest.fixture(scope="session")
-def dap_gdb() -> str:
+def dap_gdb(unpacked_gdbs: Path) -> str:
     """The gdb under test; where none is named, what scripts/matrix has unpacked will do."""
-    unpacked = [] if "GDBCUDA_GDB" in os.environ else [str(CACHE / "16.3" / "bin" / "gdb")]
+    unpacked = [] if "GDBCUDA_GDB" in os.environ else [str(unpacked_gdbs / "16.3" / "bin" / "gdb")]
     for candidate in (GDB, *unpacked):
         if shutil.which(candidate) and speaks_dap(candidate):
             return candidate

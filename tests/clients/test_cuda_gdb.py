@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
-from debian_gdb import CACHE
 from scenario import GDB, ROOT, Scenario, execute
 
 PREFIXES = ("cuda ", "info cuda ", "set cuda ", "show cuda ")
@@ -17,9 +17,9 @@ SAMPLES = ("cuda kernel", "cuda device", "cuda kernel 1 block 0,0,0 thread 1,0,0
 
 
 @pytest.fixture(scope="module")
-def cuda_gdb() -> str:
-    unpacked = [] if "GDBCUDA_GDB" in os.environ else ["cuda-gdb", str(CACHE / "cuda-11.8" / "bin" / "cuda-gdb")]
-    for candidate in (GDB, *unpacked):
+def cuda_gdb(unpacked_gdbs: Path) -> str:
+    others = ["cuda-gdb", str(unpacked_gdbs / "cuda-11.8" / "bin" / "cuda-gdb")]
+    for candidate in [GDB] if "GDBCUDA_GDB" in os.environ else [GDB, *others]:
         asked = [candidate, "-nx", "-batch", "-ex", "complete info cuda"]
         if shutil.which(candidate) and "info cuda" in subprocess.run(asked, capture_output=True, text=True).stdout:
             return candidate
