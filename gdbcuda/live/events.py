@@ -19,7 +19,7 @@ from gdbcuda.live.noticing import answer_search, hooks_without_names, notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
-from gdbcuda.live.stopping import backtrace, call_sites, returns, shown_calls, stops
+from gdbcuda.live.stopping import backtrace, call_sites, null_calls, returns, shown_calls, stops
 from gdbcuda.live.threads import children
 
 BETWEEN_COMMANDS = (
@@ -86,6 +86,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         stops.on_stop,
         request_stops.on_stop,
         recursion.on_stop,
+        null_calls.on_stop,
         unloading.sweep,
         if_loaded("recording.call_log", "on_stop"),
         returns.on_stop,

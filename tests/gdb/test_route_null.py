@@ -82,3 +82,20 @@ def test_pointers_of_other_names_are_not_taken_for_no_debug_info(scenario: Scena
                      "-shared")  # fmt: skip
     text = scenario.run(program, "break main", "RUN", "cuda-route --null", hook=hook)
     assert "unknown: no pointer of libother.so, and no function around one, is named after one of the API\n" in text
+
+
+def test_a_jump_to_null_out_of_the_hook_is_explained(scenario: Scenario, compile_c) -> None:
+    hook = compile_c("libnull.so", """int (*real_cuMemAlloc_v2)(void *, long);
+int cuMemAlloc_v2(void *p, long n) { return real_cuMemAlloc_v2(p, n) + 1; }
+""", "-shared")  # fmt: skip
+    text = scenario.run("test_alloc", "RUN", "cuda-route --null", hook=hook)
+    said = re.search(r"NULL was called by hook libnull.so cuMemAlloc_v2\(\) at \S+:2: .*cuda-route --null", text)
+    assert said, text
+    assert re.search(r"cuMemAlloc_v2 +hook libnull.so +pointer, in real_cuMemAlloc_v2 +nothing", text[said.end() :])
+
+
+def test_another_jump_to_null_is_the_programs(local: Scenario, compile_c) -> None:
+    source = "int cuInit(unsigned); int (*volatile none)(void); int main(void) { return cuInit(0) + none(); }"
+    program = compile_c("jumps", source, str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "run", hook=local.sample("minimal_hook.so"))
+    assert "SIGSEGV" in text and "NULL was called" not in text
