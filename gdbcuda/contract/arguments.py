@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from gdbcuda import api
+from gdbcuda.contract.argument_kinds import is_count, is_device, is_function, is_number, is_plain, is_size, to_bytes
 from gdbcuda.contract.program import DEVICES
 from gdbcuda.ledger.effects import roles
-from gdbcuda.machine import abi
 
 GAP = 64  # bytes between two pieces of memory
 WORD = 8
 TEXT = b"a string of gdbcuda conform\0"
 TEXT_AT, FIRST = 0, 512  # in the arena: memory that any pointer may lead to, and what is the call's own
+PAGE = 1 << 12
 LARGEST_SIZE = 1 << 12  # of what is allocated or copied
 SMALL = 2  # elements of an array
 EXTENTS = ("width", "height", "depth", "size", "bytesize", "ppitch")  # of memory: no limit refuses it
@@ -67,19 +68,32 @@ class Arguments(NamedTuple):
         return self._replace(values=values)
 
 
+class Making(NamedTuple):
+    """``zeroed``: each second number of a struct is 0, for which the driver takes what is usual: the even ones (0) or
+    the odd ones (1). ``further``: so many bytes into the arena the call's own memory begins. ``many`` elements has each
+    array with a count, ``text`` is each string. ``is_apart``: what a driver may look at after the call, memory of
+    which nobody knows what it is, lies on the arena's first page."""
+
+    zeroed: int | None = None
+    further: int = 0
+    many: int = SMALL
+    text: bytes = TEXT
+    is_apart: bool = False
+
+
 class ArgumentMaker:
-    """``arena`` is its address in the program. ``zeroed``: each second number of a struct is 0, for
-    which the driver takes what is usual: the even ones (0) or the odd ones (1). ``further``: so many bytes into
-    the arena the call's own memory begins; ``table`` has the structs' versions."""
+    """``arena`` is its address in the program; ``table`` has the structs' versions."""
 
     def __init__(
-        self, function: api.Function, dice: random.Random, arena: int, zeroed: int | None = None, further: int = 0,
+        self, function: api.Function, dice: random.Random, arena: int, making: Making | None = None,
         table: api.Table | None = None,
     ) -> None:  # fmt: skip
-        self.versions = struct_versions(table) if table else {}
-        self.function, self.dice, self.arena, self.zeroed = function, dice, arena, zeroed
+        self.versions, self.making = struct_versions(table) if table else {}, making or Making()
+        self.function, self.dice, self.arena = function, dice, arena
         self.counts = {parameter.length for parameter in function.parameters if parameter.length}
-        self.further, self.used = further, FIRST + further
+        self.used = self.lasting = FIRST + self.making.further
+        if self.making.is_apart:
+            self.used += PAGE
         role = roles.role(function)
         self.is_of_memory = role is not None and role.what == roles.ALLOC
 
@@ -98,12 +112,12 @@ class ArgumentMaker:
 
     def unknown(self) -> CallerMemory:
         """Who takes it for an array of pointers can read what they point to."""
-        return self.place(None, self.address(TEXT_AT) * (UNKNOWN_SIZE // WORD), b"", UNKNOWN)
+        return self.place(None, self.address(TEXT_AT) * (UNKNOWN_SIZE // WORD), b"", UNKNOWN, is_lasting=True)
 
     def plain(self, parameter: api.Parameter) -> bytes:
         """What is no pointer. A size is one that no limit refuses."""
         if parameter.name in self.counts:
-            return self.count(parameter.type.size)
+            return to_bytes(self.making.many, parameter.type.size)
         if is_size(parameter):
             return to_bytes(self.dice.randrange(1, LARGEST_SIZE), parameter.type.size)
         return self.value(parameter.type, parameter.name)
@@ -122,11 +136,11 @@ class ArgumentMaker:
         if target is None or target.kind == "function" or (target.incomplete and not parameter.length):
             return None
         if parameter.string and parameter.direction == IN:
-            return self.place(None, TEXT, b"", IN)
+            return self.place(None, self.making.text, b"", IN)
         if target.kind == "void":
             if parameter.length is None:
                 return None
-            return self.place(None, *self.both(None, parameter, SMALL), parameter.direction)
+            return self.place(None, *self.both(None, parameter, self.making.many), parameter.direction, is_lasting=True)
         if target.kind == "pointer" and parameter.direction == IN and parameter.length is None:
             return None
         return self.place(target, *self.both(target, parameter, self.elements(parameter)), parameter.direction)
@@ -137,7 +151,7 @@ class ArgumentMaker:
             return parameter.type.count or 1
         if parameter.length is None:
             return 1
-        length = int(parameter.length) if parameter.length.isdecimal() else SMALL
+        length = int(parameter.length) if parameter.length.isdecimal() else self.making.many
         size = parameter.type.target.size if parameter.type.target else 1
         return max(1, length // size) if parameter.length_unit == "bytes" else length
 
@@ -148,7 +162,7 @@ class ArgumentMaker:
             if target is None:
                 return self.dice.randbytes(1)
             if parameter.name in self.counts:
-                return self.count(target.size)
+                return to_bytes(self.making.many, target.size)
             return self.value(target, parameter.name)
 
         before = b"".join(one() for _ in range(count))
@@ -160,8 +174,15 @@ class ArgumentMaker:
             before = bytes(byte ^ 0xFF for byte in before)  # or nobody saw that it is not written
         return before, after
 
-    def place(self, target: api.Type | None, before: bytes, after: bytes, direction: str) -> CallerMemory:
-        offset, self.used = self.used, (self.used + len(before) + 2 * GAP) // GAP * GAP
+    def place(
+        self, target: api.Type | None, before: bytes, after: bytes, direction: str, is_lasting: bool = False
+    ) -> CallerMemory:
+        offset = self.lasting if is_lasting and self.making.is_apart else self.used
+        end = (offset + len(before) + 2 * GAP) // GAP * GAP
+        if is_lasting and self.making.is_apart:
+            self.lasting = end
+        else:
+            self.used = end
         return CallerMemory(offset, target, before, after, direction)
 
     # -- values --------------------------------------------------------------------------------------------
@@ -196,7 +217,7 @@ class ArgumentMaker:
 
     def record(self, kind: api.Type) -> bytes:
         made = bytearray(kind.size)
-        zeros = [] if self.zeroed is None else list(filter(is_number, kind.fields))[self.zeroed :: 2]
+        zeros = [] if self.making.zeroed is None else list(filter(is_number, kind.fields))[self.making.zeroed :: 2]
         for field in kind.fields if kind.kind == "struct" else kind.fields[:1]:
             if field.bit_width is None and field not in zeros:
                 made[field.offset : field.offset + field.type.size] = self.value(field.type, field.name)
@@ -219,47 +240,3 @@ def struct_versions(table: api.Table) -> Mapping[str, list[int]]:
         if versioned := re.fullmatch(r"(.+)_v\d+", name):
             found.setdefault(versioned[1], []).append(value)
     return found
-
-
-def is_number(field: api.Field) -> bool:
-    kind = field.type
-    return kind.kind in ("int", "uint") and kind.enum is None and not is_count(field.name)
-
-
-def is_plain(kind: api.Type) -> bool:
-    """Any bytes are one."""
-    return kind.kind in ("int", "uint", "char") and kind.enum is None
-
-
-def is_function(kind: api.Type) -> bool:
-    return kind.target is not None and kind.target.kind == "function"
-
-
-def is_device(kind: api.Type, name: str) -> bool:
-    """An ordinal, which a hook library may take for an index."""
-    return kind.name == "CUdevice" or (kind.kind in ("int", "uint") and name.lower() in ("device", "dev", "index"))
-
-
-def is_size(parameter: api.Parameter) -> bool:
-    """Of memory, where a hook library may have a limit."""
-    return parameter.type.kind == "uint" and not parameter.handle and (
-        parameter.size_bytes or parameter.type.name == "size_t")  # fmt: skip
-
-
-@cache
-def is_count(name: str) -> bool:
-    lower = name.lower()
-    return lower.startswith("num") or "count" in lower
-
-
-def to_bytes(value: int, size: int) -> bytes:
-    return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-
-
-def meaningful(kind: api.Type | None, raw: bytes) -> list[bytes]:
-    """The bytes of each scalar of a value, or array of values: a compiler need not copy padding."""
-    if kind is None or kind.size == 0 or not abi.shape(kind).scalars:
-        return [raw]
-    scalars = abi.shape(kind).scalars
-    starts: Sequence[int] = range(0, len(raw), kind.size)
-    return [raw[start + offset : start + offset + size] for start in starts for offset, size, _ in scalars]

@@ -52,6 +52,7 @@ class ShownCall(NamedTuple):
     arena: int
     has_machine: bool = False
     times: int = 1  # that the first call is made
+    before: tuple[int, bytes] | None = None  # an argument, and the value that it has in a call before that
 
 
 def program(call: ShownCall, title: str, around: HookSurroundings) -> str:
@@ -100,12 +101,17 @@ def main(call: ShownCall) -> Iterator[str]:
     function = call.function
     if len(call.answers) > 1:
         yield "static void *context, *library;\n"
+    if call.before:
+        yield f"static unsigned long given = {number(call.before[1])};\n"
     yield from of_call(call)
     yield "int main(void)\n{"
     if call.way != LINKED:
         yield f'    {function.symbol} = dlsym(dlopen("{LIBRARY_OF[function.api]}", RTLD_LAZY), "{function.symbol}");'
     yield from (f"    {line}" for line in ready(call))
     yield from (f"    {line}" for line in pointers(call))
+    if call.before:
+        yield f"    called({quoted(call.answers[0])});"
+        yield f"    given = {number(call.given.values[call.before[0]])};"
     if call.times > 1:
         yield f"    for (int i = 0; i < {call.times}; i++)"
     yield f'    {"    " * (call.times > 1)}called({quoted(call.answers[0])});'
@@ -162,7 +168,13 @@ def argument(call: ShownCall, index: int) -> str:
         return f"{parameter.name}_"
     if parameter.type.kind in ("struct", "union", "float"):
         return f"*({c_type(parameter)} *){parameter.name}_"
-    return f"({c_type(parameter)}){hex(int.from_bytes(call.given.values[index], 'little'))}ul"
+    if call.before and call.before[0] == index:
+        return f"({c_type(parameter)})given"
+    return f"({c_type(parameter)}){number(call.given.values[index])}"
+
+
+def number(value: bytes) -> str:
+    return f"{hex(int.from_bytes(value, 'little'))}ul"
 
 
 def c_type(parameter: api.Parameter) -> str:

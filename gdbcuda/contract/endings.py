@@ -11,6 +11,11 @@ class Ended(Exception):
 
     example = ""
 
+    def when(self, words: str) -> Ended:
+        """The same, with what was done then in front."""
+        self.args = (f"{words}: {self}",)
+        return self
+
 
 class Hung(Ended):
     """Its time was over."""

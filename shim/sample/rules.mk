@@ -49,6 +49,7 @@ $(SAMPLE)/wrong/only_dlsym.so: SAMPLE_FLAGS = -O2 -g0 -fvisibility=hidden -s
 $(SAMPLE)/wrong/hidden.so: SAMPLE_FLAGS = -fvisibility=hidden
 $(SAMPLE)/wrong/no_debug.so: SAMPLE_FLAGS = -g0
 $(SAMPLE)/wrong/recursing_dlsym.so: SAMPLE_FLAGS = -Wno-infinite-recursion
+$(SAMPLE)/wrong/transparent/short_name.so: SAMPLE_FLAGS += -fno-stack-protector
 
 # -z lazy: the gcc of some distributions binds everything at the start, and then no route is "not called yet".
 BUILD_SAMPLE = @mkdir -p $(@D) $(SAMPLE)/depend && $(CC) $(CFLAGS) -Wl,-z,lazy $(SAMPLE_FLAGS) -MF $(SAMPLE)/depend/$(@F).d -MT $@ -o $@ $<

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gdbcuda import api
 from gdbcuda.contract.answers import DriverCall
-from gdbcuda.contract.arguments import Arguments, CallerMemory, is_function
+from gdbcuda.contract.argument_kinds import is_function
+from gdbcuda.contract.arguments import Arguments, CallerMemory
 from gdbcuda.contract.program import Program
 
 PLAYED = "cuLaunchHostFunc"  # in the situation that a stream is captured in

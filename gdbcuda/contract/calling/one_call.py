@@ -10,7 +10,8 @@ from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, statuses
-from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, CallerMemory, meaningful, to_bytes
+from gdbcuda.contract.argument_kinds import meaningful, to_bytes
+from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, CallerMemory, Making
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
 from gdbcuda.contract.calling import callbacks, contexts
@@ -24,9 +25,9 @@ ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
 
 
 def prepared(
-    bench: Bench, program: Program, target: HookTarget, dice: random.Random, zeroed: int | None = None, further: int = 0
+    bench: Bench, program: Program, target: HookTarget, dice: random.Random, making: Making | None = None
 ) -> OneCall:
-    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way, zeroed, further)
+    return OneCall(bench, program, target.symbol, bench.address(program, target), dice, target.way, making)
 
 
 class OneCall:
@@ -34,11 +35,11 @@ class OneCall:
 
     def __init__(
         self, bench: Bench, program: Program, symbol: str, address: int, dice: random.Random, way: str,
-        zeroed: int | None = None, further: int = 0,
+        making: Making | None = None,
     ) -> None:  # fmt: skip
         self.bench, self.program, self.address, self.way = bench, program, address, way
         self.function = bench.table.functions[symbol]
-        self.maker = ArgumentMaker(self.function, dice, program.arena, zeroed, further, bench.table)
+        self.maker = ArgumentMaker(self.function, dice, program.arena, making, bench.table)
         self.given: Arguments = self.maker.make()
         self.result, self.is_written, self.errno, self.is_aside = b"", True, ERRNO_AFTER, False
         self.failing = ""  # the answer before, with which a second thread's call is shown
@@ -221,7 +222,7 @@ class OneCall:
         near = [(offset - one.offset - len(one.before), of.name) for of, one in pairs if one and one.offset <= offset]
         if near:
             return f"{near[-1][0]} bytes behind {near[-1][1]}"
-        return "where a call before this one had its arguments" if self.maker.further else "far from them"
+        return "where a call before this one had its arguments" if self.maker.making.further else "far from them"
 
     def not_handed_out(self, parameter: api.Parameter, pointee: CallerMemory, expected: bytes, there: bytes) -> Broken:
         if expected == pointee.before:

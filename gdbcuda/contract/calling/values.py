@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gdbcuda import api
-from gdbcuda.contract.arguments import WORD, CallerMemory, meaningful
+from gdbcuda.contract.argument_kinds import meaningful
+from gdbcuda.contract.arguments import WORD, CallerMemory
 
 MOST_BYTES = 16  # of a value that are shown
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract.answers import DriverCall, fails_once, statuses
-from gdbcuda.contract.arguments import to_bytes
+from gdbcuda.contract.argument_kinds import to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.calling import contexts
 from gdbcuda.contract.calling.one_call import OneCall, prepared

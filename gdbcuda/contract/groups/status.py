@@ -8,8 +8,10 @@ from typing import Callable
 
 from gdbcuda.api.table import STATUS_TYPES
 from gdbcuda.contract.answers import statuses
-from gdbcuda.contract.arguments import is_size, to_bytes
+from gdbcuda.contract.argument_kinds import is_size, to_bytes
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.calling import odd_values
+from gdbcuda.contract.calling.odd_values import ADDRESS
 from gdbcuda.contract.calling.one_call import OneCall, prepared
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Broken, Case, contract
@@ -19,7 +21,6 @@ from gdbcuda.text.sentences import some
 SUCCESS = 0
 INVALID = {"driver": "CUDA_ERROR_INVALID_VALUE", "runtime": "cudaErrorInvalidValue",
            "nvml": "NVML_ERROR_INVALID_ARGUMENT"}  # fmt: skip
-ADDRESS = "CUdeviceptr"  # which C has for a number
 LARGE = (1 << 31, 1 << 40, (1 << 64) - 1)  # bytes: beyond some limit
 MOST_NAMES = 4
 Deed = Callable[[OneCall], Iterator[Broken]]
@@ -37,7 +38,8 @@ def status(bench: Bench) -> Iterator[Case]:
 
 
 def of_function(target: HookTarget, bench: Bench) -> Iterator[Broken]:
-    deeds: list[tuple[str, Deed]] = [("a call that fails", each_status), ("a large size", large_sizes)]
+    deeds: list[tuple[str, Deed]] = [("a call that fails", each_status), ("a large size", large_sizes),
+                                    ("an odd value", odd_values.broken)]
     for index, parameter in enumerate(bench.table.functions[target.symbol].parameters):
         if parameter.type.kind in ("pointer", "array"):
             deeds.append((f"NULL for {parameter.name}", partial(null, index)))
