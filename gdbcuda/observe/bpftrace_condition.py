@@ -89,7 +89,7 @@ class BpfWriter:
         if piece is None or piece.indirect or node.kind == DOUBLE:
             raise NotInKernel("a kernel does not see fractions")
         if piece.stack is not None:
-            return self.widened(node, f'*({c_type(node)}*)(reg("sp") + {piece.stack + offset})')
+            return self.widened(node, f'*({c_type(node)}*)($sp + {piece.stack + offset})')
         if piece.register not in integers:
             raise NotInKernel("a kernel does not see vector registers")
         word = f"arg{integers.index(piece.register)}"

@@ -7,7 +7,8 @@ where the kernel does not tell its types): a process may be no more when somebod
 are those of the arguments, then what structs behind them hold; those of an end what was written behind pointers. What
 belongs together is told by the thread, the stack pointer and the function: a call that jumps on to another one has its
 stack pointer.
-(Measured with bpftrace 0.17: a record has room in 512 bytes of the kernel's stack, and a text needs its room twice.)
+(Measured with bpftrace 0.17: a record has room in 512 bytes of the kernel's stack, and a text needs its room twice. A
+register that is asked for ten times is read by way of a pointer that the kernel refuses: so it is read once.)
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class ProbeRecord:
 
 def word(index: int) -> str:
     """An argument word: of a register, or of the stack above the return address."""
-    return f"arg{index}" if index < REGISTERS else f'*(uint64*)(reg("sp") + {WORD * (index - REGISTERS + 1)})'
+    return f"arg{index}" if index < REGISTERS else f"*(uint64*)($sp + {WORD * (index - REGISTERS + 1)})"
 
 
 def behind(pointer: str, wanted: tuple[int, int]) -> list[str]:
@@ -92,16 +93,17 @@ def behind(pointer: str, wanted: tuple[int, int]) -> list[str]:
 
 def entry(record: ProbeRecord, watched: WatchedProcesses, condition: str) -> Iterator[str]:
     test, code = watched.test(), "curtask->mm->start_code" if watched.has_types else "(uint64)0"
-    number, keeps = record.probe.number, f'[tid, reg("sp"), {record.probe.number}]'
+    number, keeps = record.probe.number, f"[tid, $sp, {record.probe.number}]"
     texts = [f"str({word(index)})" for index, size in record.ins if size == LONGEST_TEXT]
     words = [word(index) for index in record.words]
     for one in record.ins:
         words += behind(word(one[0]), one) if one[1] != LONGEST_TEXT else []
-    values = ["nsecs", "pid", "tid", 'reg("sp")', '*(uint64*)reg("sp")', 'reg("ip")', code, *words]
+    values = ["nsecs", "pid", "tid", "$sp", "*(uint64*)$sp", 'reg("ip")', code, *words]
     form = f"B {number}{' %llx' * len(values)}|%s{'|%s' * len(texts)}\\n"
     yield f"uprobe:{record.probe.target}"
     yield f"/{test}/" if test else ""
     yield "{"
+    yield '  $sp = reg("sp");'
     yield from ("  @watched[pid] = (uint64)1;",) if "@watched" in test else ()
     yield f"  if ({condition}) {{" if condition else ""
     yield f'  printf("{form}", {", ".join([*values, "comm", *texts])});'
@@ -114,19 +116,21 @@ def entry(record: ProbeRecord, watched: WatchedProcesses, condition: str) -> Ite
 
 def exit(record: ProbeRecord, test: str, condition: str) -> Iterator[str]:
     """The stack pointer is one word higher than it was at the entry."""
-    number, kept = record.probe.number, f'[tid, reg("sp") - {WORD}, {record.probe.number}]'
-    texts, words = [], []
+    number, at_return = record.probe.number, f'[tid, reg("sp") - {WORD}, {record.probe.number}]'
+    kept, texts, words = f"[tid, $sp, {number}]", [], []
     for at, one in enumerate(record.outs):
         if one[1] == LONGEST_TEXT:
-            texts.append(f"str(@out{at}{kept})")
+            texts.append(f"str($out{at})")
         else:
-            words += behind(f"@out{at}{kept}", one)
-    values = ["nsecs", "tid", f'reg("sp") - {WORD}', "retval", *words]
+            words += behind(f"$out{at}", one)
+    values = ["nsecs", "tid", "$sp", "retval", *words]
     form = f"E {number}{' %llx' * len(values)}{'|%s' * len(texts)}\\n"
-    tests = [one for one in (test, f"@inside{kept}" if condition else "") if one]
+    tests = [one for one in (test, f"@inside{at_return}" if condition else "") if one]
     yield f"uretprobe:{record.probe.target}"
     yield f"/{' && '.join(tests)}/" if tests else ""
     yield "{"
+    yield f'  $sp = reg("sp") - {WORD};'
+    yield from (f"  $out{at} = @out{at}{kept};" for at in range(len(record.outs)))
     yield f'  printf("{form}", {", ".join([*values, *texts])});'
     yield f"  delete(@inside{kept});" if condition else ""
     yield from (f"  delete(@out{at}{kept});" for at in range(len(record.outs)))

@@ -147,6 +147,18 @@ def test_a_runtime_inside_a_program_without_a_name_for_others(shim: Path, tmp_pa
     assert [(call["layer"], call["arguments"]["size"]) for call in found.calls()] == [("runtime", 4242)]
 
 
+def test_a_struct_of_twenty_words(shim: Path, tmp_path: Path, watch: Watch) -> None:
+    """The kernel refused the whole program for one function like that."""
+    source = """
+        int cudaGraphMemcpyNodeGetParams(void *, void *);
+        int main(void) { long params[20] = {0}; cudaGraphMemcpyNodeGetParams(0, params); return 0; }"""
+    program = str(tmp_path / "graphs")
+    line = ["gcc", "-x", "c", "-", "-o", program, f"-L{shim}/standin", "-l:libcudart.so.13"]
+    subprocess.run(line, input=source, text=True, check=True)
+    found = watch(program, options=("--function", "cudaGraphMemcpyNodeGetParams"))
+    assert [call["name"] for call in found.calls()] == ["cudaGraphMemcpyNodeGetParams"], found.done
+
+
 def mistakes() -> Iterator[tuple[tuple[str, ...], str]]:
     yield (), "uprobes watch one of"
     yield ("--function", "cuMemAloc", "--", "true"), "did you mean cuMemAlloc?"
