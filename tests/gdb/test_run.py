@@ -269,6 +269,23 @@ def test_a_child_that_loads_while_the_next_one_is_launched(local: Scenario, tmp_
     assert run(local, "--", program).stdout == "all have ended\n"
 
 
+def test_a_step_ends_at_a_launch_and_all_can_run_again(local: Scenario, tmp_path: Path) -> None:
+    program = tmp_path / "launches"
+    source = LAUNCHES.replace("{\n", "{\n    raise(SIGSEGV);\n", 1)
+    program.with_suffix(".c").write_text(f"#include <signal.h>\n{source}")
+    subprocess.run(["gcc", "-g", "-o", program, program.with_suffix(".c")], check=True)
+    typist = RunTypist(local, "--", program)
+    try:
+        assert "received signal SIGSEGV" in typist.started
+        stepped = [typist.type(line) for line in ("handle SIGSEGV nopass", "up 2", *["next"] * 5)]
+        assert "gdbcuda: a vfork has ended the step: finish leads out of it" in "".join(stepped)
+        assert re.search(r"\[Inferior 1 \(process \d+\) exited normally\]", typist.type("continue"))
+        assert re.search(r"^\* 1 .*launches", typist.type("info inferiors"), re.MULTILINE)
+        assert "received signal SIGSEGV" in typist.type("run")
+    finally:
+        typist.end()
+
+
 def test_a_process_that_ends_stops_no_other(local: Scenario, tmp_path: Path) -> None:
     typist = RunTypist(local, "--", "sh", "-c", "for i in 1 2 3; do /bin/true; done; kill -SEGV $$")
     try:

@@ -13,7 +13,6 @@ from gdbcuda.live.stopping import signals
 FATAL = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS")
 MOST_FRAMES = 60
 SIGNALLED, NOT_STARTED = 128, 127
-FIRST = 1  # gdb's number of the process that it has started
 _stops: list[gdb.StopEvent] = []
 _statuses: list[int] = []  # of the first process
 
@@ -23,7 +22,7 @@ def on_stop(event: gdb.StopEvent) -> None:
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
-    if event.inferior.num == FIRST:
+    if event.inferior.num == together.FIRST:
         _statuses.append(status_of(event))
 
 

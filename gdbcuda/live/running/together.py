@@ -20,6 +20,7 @@ from gdbcuda.live.stopping import backtrace
 QUIETLY = ("pagination off", "print symbol-loading off", "print thread-events off", "print inferior-events off")
 FOLLOWING = ("detach-on-fork off", "schedule-multiple on")
 ONE_STEP = re.compile(r"\s*(?:s|step|n|next|si|stepi|ni|nexti|fin|finish|u|until|adv|advance|reverse-\w+|kill|k)\b")
+FIRST = 1  # gdb's number of the process that it has started
 _has_ended: list[int] = []  # numbers of inferiors, since the program went on
 
 
@@ -54,6 +55,8 @@ def on_prompt() -> None:
         go_on()
     if vforks.is_ahead():
         vforks.end_step()
+    if _has_ended and not living():
+        select_first()
 
 
 def is_at_an_end() -> bool:
@@ -81,6 +84,13 @@ def select_living() -> bool:
     if left and not gdb.selected_inferior().pid:
         inferiors.threads(left[-1])[0].switch()
     return bool(left)
+
+
+def select_first() -> None:
+    """The one that `run` is meant to start again, and not what it has left behind last."""
+    _has_ended.clear()
+    if gdb.selected_inferior().num != FIRST and any(one.num == FIRST for one in gdb.inferiors()):
+        gdb_cli.execute(f"inferior {FIRST}")
 
 
 def execute(line: str) -> bool:
