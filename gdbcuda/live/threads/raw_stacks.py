@@ -19,6 +19,7 @@ from gdbcuda.live.host import inferiors
 DEEPEST = 1 << 18  # bytes of a stack that are looked at
 FAR_PIECE = 1 << 12  # over a link: most stacks are short
 PAGE = 1 << 12
+ASIDE = range(2, 34)  # bytes behind the program's entry point: two copies of 16 (gdb's displaced-stepping.c)
 OVER = ("Z", "X")  # as the first thread is where others go on without it
 STANDING = ("t", *OVER)
 
@@ -34,6 +35,11 @@ class WhereThreadsAre:
         """In bytes that are about to change; ``is_stepped``: one who stands in front of them too."""
         standing = range(address + (not is_stepped), inside.stop)
         return not self.at.isdisjoint(standing) or not self.ahead.isdisjoint(inside)
+
+    def is_one_stepped_aside(self) -> bool:
+        """gdb has it execute a copy of the instruction below a breakpoint, and then puts it behind that instruction."""
+        entry = process.auxiliary().get("AT_ENTRY")
+        return entry is not None and any(at - entry in ASIDE for at in self.at)
 
 
 def look(memory: process.WritableMemory, wanted: Set[int]) -> WhereThreadsAre | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.patching import own_instructions
+from gdbcuda.live.threads import children
 
 INT3 = 0xCC
 
@@ -96,3 +97,27 @@ def write_with_gdb(memory: process.WritableMemory, address: int, raw: bytes) -> 
 def is_below(address: int, wanted: bytes) -> bool:
     """What is under gdb's breakpoints."""
     return process.InferiorMemory().read(address, len(wanted)) == wanted
+
+
+def follow_in_children(changed: Sequence[EntryPatch]) -> None:
+    """The entries are what they are to be already. A child of which gdb has not heard yet has what was in the process
+    when its memory was copied, and gdb takes its breakpoints out of it by what is below them in the parent when it does
+    hear: so it is to have the entries as the parent has them. (Where it shares the memory it has. gdb's breakpoint.c:
+    detach_breakpoints.)"""
+
+    def change_all(memory: process.RawMemory) -> None:
+        for one in changed:
+            with suppress(Unreadable):  # an object that was loaded since
+                change_in_child(memory, one)
+
+    if changed:
+        children.in_each(change_all)
+
+
+def change_in_child(memory: process.RawMemory, one: EntryPatch) -> None:
+    before, after = (one.own, one.jump) if one.is_written else (one.jump, one.own)
+    there = memory.read(one.address, len(before))
+    if there == before:
+        memory.write(one.address, after)
+    elif there[0] == INT3 and there[1:] == before[1:]:
+        memory.write(one.address + 1, after[1:])

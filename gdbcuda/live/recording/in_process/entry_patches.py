@@ -18,7 +18,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.recording.in_process import far_patches, taken_bytes
-from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
+from gdbcuda.live.recording.in_process.entry_patch import EntryPatch, follow_in_children
 from gdbcuda.live.threads import children, raw_stacks, standstill
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
@@ -53,11 +53,14 @@ def write_here(memory: process.RawMemory, free: Sequence[EntryPatch], taken: set
     """(A child that shares the memory may be in any of them, and does not stand still.)"""
     is_known = free and not children.is_memory_shared()
     threads = where_they_stand(memory, {at for one in free for at in one.inside}) if is_known else None
+    comes_back = threads is not None and threads.is_one_stepped_aside()
     for one in free:
-        if threads is None or threads.are_in(one.address, one.inside, is_stepped):
+        may_be_in = comes_back and one.address in taken
+        if threads is None or may_be_in or threads.are_in(one.address, one.inside, is_stepped):
             one.enter()
         else:
             one.write(memory, taken)
+    follow_in_children([one for one in free if one.is_written])
 
 
 def free_of(patches: Iterable[EntryPatch], taken: set[int]) -> list[EntryPatch]:
@@ -89,6 +92,7 @@ def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     elif memory is not None:
         for one in free:
             one.write(memory, taken)
+        follow_in_children([one for one in free if one.is_written])
 
 
 def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
@@ -99,6 +103,7 @@ def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         for one in written:
             with suppress(OSError):
                 one.restore(memory, taken)
+        follow_in_children([one for one in written if not one.is_foreign])
     probed = [visible(process.symbol_of(one.address)[0]) for one in written if one.was_probed]
     if probed:
         console.write(PROBED.format(some(probed, MOST_NAMED)))
