@@ -80,6 +80,7 @@ class References:
         self.functions: dict[tuple[Process, int], Details] = {}  # that were handed out: their "names" and "object"
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
+        self.recorded: dict[Process, frozenset[str]] = {}  # where not all are: the functions whose calls are all there
         self.seen_by: dict[Process, str] = {}  # what is typed to record those too
         self.gap_until: dict[Process, float] = {}  # before that calls are missing in between
 
@@ -107,6 +108,9 @@ class References:
         elif kind == "unseen":
             self.unseen.setdefault(process, set()).add(details["name"])
             self.seen_by[process] = details.get("seen_by") or ""
+        elif kind == "recorded":
+            require_names(details)
+            self.recorded[process] = frozenset() if details.get("some") else frozenset(details["names"])
         elif kind == GAP:
             require_seconds(details["until"])
             self.gap_until[process] = max(details["until"], self.gap_until.get(process, 0.0))

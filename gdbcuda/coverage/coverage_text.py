@@ -10,6 +10,7 @@ from typing import Any
 
 from gdbcuda.api.functions import suffix_order
 from gdbcuda.coverage.reached import Coverage
+from gdbcuda.elf.dwarf.lines import SourceLine
 from gdbcuda.files import user_files
 from gdbcuda.text import render
 from gdbcuda.text.sentences import counted, some
@@ -29,14 +30,17 @@ def told(found: Coverage, as_json: bool, is_all: bool, tracefile: str | None) ->
 
 def written(found: Coverage) -> str:
     """ "1453 of 1453 functions have a line by debug info"."""
+    unsure = len(found.hook.lines) - len(known_lines(found))
     lines, entries = len(found.hook.lines), len(found.hook.entries)
     verb, nameless = "has" if entries == 1 else "have", len(found.hooked) - entries
     more = f"; {nameless} without an exported name left out" if nameless else ""
+    more += f"; {unsure} left out whose calls were not all recorded" if unsure else ""
     return f"{lines} of {counted(entries, 'function')} {verb} a line by debug info{more}"
 
 
 def text(found: Coverage, is_all: bool = False) -> str:
-    parts = [summary(found), families(found, is_all), functions(found, is_all), past(found), never(found, is_all)]
+    parts = [summary(found), families(found, is_all), functions(found, is_all), past(found), never(found, is_all),
+             unknown(found, is_all)]  # fmt: skip
     return "\n\n".join(filter(None, parts))
 
 
@@ -96,24 +100,31 @@ def past(found: Coverage) -> str:
 
 
 def never(found: Coverage, is_all: bool) -> str:
-    names = found.never
+    return listed("Never reached", found.never, is_all)
+
+
+def unknown(found: Coverage, is_all: bool) -> str:
+    what = f"Not known of {counted(len(found.unknown), 'function')}, whose calls were not all recorded"
+    return listed(what, sorted(found.unknown, key=suffix_order), is_all)
+
+
+def listed(what: str, names: list[str], is_all: bool) -> str:
     if not names:
         return ""
-    listed = some(names, len(names) if is_all else MOST)
     more = "" if is_all or len(names) <= MOST else ": --all"
-    told = f"Never reached: {listed}{more}"
+    told = f"{what}: {some(names, len(names) if is_all else MOST)}{more}"
     return "\n".join(textwrap.wrap(told, render.screen() or WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def data(found: Coverage) -> dict[str, Any]:
-    past = found.past
+    past, unsure = found.past, found.unknown
     return {
         "hook": found.hook.path, "hooked": len(found.hooked), "reached": len(found.calls),
         "unentered": dict(found.unentered),
         "families": [one._asdict() for one in found.families()],
         "functions": [
             {"function": name, "calls": found.count_of(name), "ways": found.ways([name]), "own": found.own[name],
-             "past": dict(past.get(name, {})), "source": source(found, name)}
+             "known": name not in unsure, "past": dict(past.get(name, {})), "source": source(found, name)}
             for name in sorted(found.hooked, key=suffix_order)
         ],
     }  # fmt: skip
@@ -127,9 +138,14 @@ def source(found: Coverage, name: str) -> str | None:
 def lcov(found: Coverage) -> str:
     """A tracefile: of each source file its functions with the lines where they begin."""
     files: dict[str, list[tuple[int, str]]] = {}
-    for name, at in found.hook.lines.items():
+    for name, at in known_lines(found).items():
         files.setdefault(at.path, []).append((at.line, name))
     return "".join(line + "\n" for path in sorted(files) for line in of_file(path, sorted(files[path]), found))
+
+
+def known_lines(found: Coverage) -> dict[str, SourceLine]:
+    unsure = found.unknown
+    return {name: at for name, at in found.hook.lines.items() if name not in unsure}
 
 
 def of_file(path: str, entries: list[tuple[int, str]], found: Coverage) -> Iterator[str]:

@@ -27,7 +27,8 @@ class FamilyCoverage(NamedTuple):
 class Coverage:
     """Of all logs that it is fed with. ``calls``: by function, how many came by which way from outside of the hook;
     ``own``: how many it has called itself; ``elsewhere``: by who asked, calls that others have answered;
-    ``unentered``: calls that its code has made while no recorded call was in it: the one that went in was not seen."""
+    ``unentered``: calls that its code has made while no recorded call was in it: the one that went in was not seen;
+    ``followed``: functions whose calls are all in some log, None for all of the API's."""
 
     def __init__(self, hook: HookFile) -> None:
         self.hook = hook
@@ -36,6 +37,7 @@ class Coverage:
         self.own: Counter[str] = Counter()
         self.unentered: Counter[str] = Counter()
         self.handed_out: set[str] = set()
+        self.followed: set[str] | None = set()
 
     def feed(self, events: Iterable[Event], table: api.Table, notes: References) -> Coverage:
         """One log."""
@@ -47,7 +49,14 @@ class Coverage:
             else:
                 in_hook.pop(call.number, None)
                 self.handed_out.update(ways.handed_out(call, self.hook.name))
+        self.follow(notes)
         return self
+
+    def follow(self, notes: References) -> None:
+        if not notes.recorded:
+            self.followed = None
+        elif self.followed is not None:
+            self.followed.update(*notes.recorded.values())
 
     def count(self, call: Call, ways: Ways, is_inside: bool) -> None:
         ways.learn(call)
@@ -76,7 +85,12 @@ class Coverage:
 
     @property
     def never(self) -> list[str]:
-        return sorted(self.hooked - self.calls.keys(), key=suffix_order)
+        return sorted(self.hooked - self.calls.keys() - self.unknown, key=suffix_order)
+
+    @property
+    def unknown(self) -> set[str]:
+        """Those of which no call is in a log that has all of them."""
+        return set() if self.followed is None else self.hooked - self.calls.keys() - self.followed
 
     def count_of(self, symbol: str) -> int:
         return sum(self.calls.get(symbol, {}).values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from gdbcuda import __version__, api
 from gdbcuda.api import vendor
@@ -47,6 +48,7 @@ class UprobeLog:
         self.programs: dict[int, str] = {}  # of processes that we have started
         self.forked: dict[int, str] = {}  # by where its code is: a fork has it at the same place
         self.unseen: Iterable[str] = ()  # what the ledger must not conclude anything from
+        self.recorded: Mapping[str, Any] = {}  # as the line of that name has it
         self.seen_by = ""  # what is typed to watch that too
         self.told: set[tuple[int, int]] = set()  # places and threads, by process
         self.hidden: set[int] = set()  # calls that ``where`` leaves out
@@ -109,6 +111,8 @@ class UprobeLog:
         process, code = {"inferior": 0, "pid": call.pid}, self.code_of(call.pid)
         if (call.pid, 0) not in self.told:
             self.note(call.start, "process", {"program": code.program or event.comm, **process}, (call.pid, 0))
+            if self.recorded:
+                self.note(call.start, "recorded", {**self.recorded, **process}, (call.pid, 0))
             for name in sorted(self.unseen):
                 self.note(call.start, "unseen", {"name": name, "seen_by": self.seen_by, **process}, (call.pid, 0))
         if (call.pid, -call.lwp) not in self.told:

@@ -51,6 +51,8 @@ class ProcessReading:
         self.note("process", program=program.file if program else "")
         for name in sorted(memory_names(table)) if asked is not None else ():
             self.note("unseen", name=name, seen_by="gdbcuda trace without --filter")
+        if asked is not None:
+            self.note("recorded", names=[], some=True)
 
     def note(self, kind: str, **details: Any) -> None:
         self.log.note(kind, {**details, **self.key})

@@ -29,3 +29,17 @@ def test_nothing_recorded_and_no_hook(scenario: Scenario) -> None:
     assert "Nothing is recorded: cuda-log start" in text
     text = scenario.run("test_alloc", "cuda-log start", "RUN", "cuda-coverage", hook=None)
     assert "cuda-load" in next(line for line in text.splitlines() if line.startswith("cuda-coverage: "))
+
+
+def test_what_was_not_recorded_is_not_said_to_be_unreached(scenario: Scenario, tmp_path: Path) -> None:
+    """cuInit was called, as every program does."""
+    text = scenario.run("test_alloc", "cuda-log start cuMemAlloc cuMemsetD8", "RUN", "cuda-coverage --json",
+                        f"cuda-coverage --lcov {tmp_path}/hook.info", "cuda-coverage --all")  # fmt: skip
+    flat = " ".join(text.split())
+    assert re.search(r"Never reached: [^:]*cuMemsetD8_v2\b", flat)
+    assert not re.search(r"Never reached: [^:]*cuInit\b", flat)
+    assert re.search(r"Not known of 14\d\d functions, whose calls were not all recorded: \w", flat)
+    found = json.loads(next(line for line in text.splitlines() if line.startswith('{"hook"')))
+    known = {one["function"] for one in found["functions"] if one["known"]}
+    assert {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8_v2"} <= known and "cuInit" not in known
+    assert "FNDA:0,cuInit" not in (tmp_path / "hook.info").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_files import call, run, write
+from log_files import append, call, run, write
 from shim_support import HOOK
 from traced_programs import Trace, needs_recorder, trace
 
@@ -163,6 +163,28 @@ def test_several_logs_are_merged(files: Files, tmp_path: Path, capsys: pytest.Ca
     assert [(one["name"], one["hooked"], one["reached"], one["calls"]) for one in found["families"]] == [
         ("cuMem", 2, 1, 2), ("cuMemset", 1, 1, 1), ("cuStream", 1, 0, 0),
     ]  # fmt: skip
+
+
+def recorded(path: Path, names: list[str], is_some: bool) -> Path:
+    line = {"ts": 0.0, "phase": "M", "name": "recorded", "details": {"names": names, "some": is_some, "pid": 0}}
+    return append(path, json.dumps(line) + "\n")
+
+
+@pytest.mark.parametrize(("names", "is_some", "known"), [
+    (["cuMemAlloc_v2", "cuMemFree_v2"], False, {"cuMemAlloc_v2", "cuMemFree_v2"}),
+    (["cuMemAlloc_v2", "cuMemFree_v2"], True, {"cuMemAlloc_v2"}),  # of which a call is there
+])  # fmt: skip
+def test_what_is_not_recorded_is_not_known(
+    files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str], names: list[str], is_some: bool, known: set[str]
+) -> None:
+    """Unless another of the logs has all."""
+    whole = write(tmp_path / "whole", [to_hook(0, "cuMemAlloc_v2")], files.places)
+    part = recorded(write(tmp_path / "part", [to_hook(0, "cuMemAlloc_v2")], files.places), names, is_some)
+    found = covered(capsys, files, part)["functions"]
+    assert {name for name, one in found.items() if one["known"]} == known
+    text = run(capsys, "coverage", part, "--hook", files.hook)
+    assert f"Not known of {4 - len(known)} functions, whose calls were not all recorded: cu" in text
+    assert all(one["known"] for one in covered(capsys, files, part, whole)["functions"].values())
 
 
 def test_a_library_that_was_not_loaded(files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

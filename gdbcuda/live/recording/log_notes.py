@@ -30,6 +30,7 @@ from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.rings.ring_functions import recorded_symbols
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
@@ -103,6 +104,13 @@ class LogNotes:
     def note_process(self) -> None:
         self.note("process", "", {"program": process.strip_prefix(process.program()), "image": IMAGE()})
         self.note_unseen()
+        self.note_recorded()
+
+    def note_recorded(self) -> None:
+        """Of what is not, nobody can say later that it was never called."""
+        if self.wish.is_some or not recorded_symbols(api.load_all()) <= self.wish.functions:
+            names = sorted(self.wish.functions)
+            self.note("recorded", "", {"names": names, "some": self.wish.is_some})
 
     def note_unseen(self) -> None:
         """What the ledger must not conclude anything from."""

@@ -180,6 +180,8 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
         if plan.wanted.function or plan.wanted.condition:
             log.seen_by = f"gdbcuda trace --with uprobe without {plan.wanted.narrowed_by()}"
             log.unseen = left_out({one.symbol for one in named}, plan.table, bool(plan.wanted.condition))
+            names = sorted({one.symbol for one in named})
+            log.recorded = {"names": names, "some": bool(plan.wanted.condition)}
         if plan.why and plan.wanted.condition:
             log.where = Where(plan.wanted.condition, plan.table, log.notes, [named])
         status = follow(tracer, log, program, plan.wanted)
