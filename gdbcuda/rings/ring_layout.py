@@ -48,10 +48,12 @@ NO_TICKS = 2
 # Of one thread. HEAD: records begun, ever. MORE: words that these have taken beside their fronts, ever. RECORDS is 0
 # where there is nothing yet: in the child of a fork, too.
 # The clock pairs say what CLOCK_MONOTONIC was (nanoseconds) at which tick; LATER_NS is 0 while it is written.
-# BEFORE: what HEAD was when the ring was begun, which happens again where a debugger has set RECORDS to 0.
+# BEFORE, MORE_BEFORE: what HEAD and MORE were when the ring was begun, which happens again where a debugger has set
+# RECORDS to 0.
 # COPY: where these words are kept in a file, 0 for nowhere. (The records behind them are in the file themselves.)
+# FRONTS_SOON, MORE_SOON: up to which position, and which of MORE, pages have been asked for before they are written to.
 RING = offsets("RECORDS", "HEAD", "MORE", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS",
-               "COPY", "BEFORE")  # fmt: skip
+               "COPY", "BEFORE", "MORE_BEFORE", "FRONTS_SOON", "MORE_SOON")  # fmt: skip
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size

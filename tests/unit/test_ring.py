@@ -39,6 +39,10 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the reco
 Run = Callable[..., bytes]
 
 
+def release() -> tuple[int, ...]:
+    return tuple(map(int, platform.release().split("-")[0].split(".")[:2]))
+
+
 @pytest.fixture(scope="module", params=["-O0", "-O2"])
 def recorded(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     program = tmp_path_factory.mktemp("recorded") / "recorded"
@@ -130,6 +134,13 @@ def test_unwinders_find_the_caller_at_every_instruction(recorded: Run) -> None:
 
 def test_each_function_is_called_by_code_of_its_own(recorded: Run) -> None:
     recorded("places", 64)  # which its exit status says
+
+
+@pytest.mark.skipif(release() < (5, 14), reason="the kernel cannot be asked for pages")
+def test_pages_are_there_before_they_are_written_to(recorded: Run) -> None:
+    """Of a thread that makes many calls: a fault takes longer than a call."""
+    fronts, more = recorded("ahead", 1 << 15).split()
+    assert (fronts, more) == (b"1", b"1")
 
 
 def test_the_caller_of_a_call_that_ends_its_thread_is_cleaned_up(recorded: Run) -> None:
