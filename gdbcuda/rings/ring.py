@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -89,13 +89,14 @@ class RingReader:
     def __init__(self, memory: Memory, state: int) -> None:
         self.memory, self.state = memory, state
         self.rings: dict[int, Ring] = {}
-        self.missed = self.missed_before = self.confined = 0
+        self.missed = self.missed_before = self.confined = self.so_far = 0
 
     def words(self, address: int, count: int) -> Words:
         return struct.unpack(f"<{count}Q", self.memory.read(address, count * WORD))
 
-    def read(self) -> list[tuple[Ring, list[Record]]]:
-        """Of each ring what is new, and again each call that had not returned; `UserError` for another layout."""
+    def read(self, is_enough: Callable[[], bool] = lambda: False) -> list[tuple[Ring, list[Record]]]:
+        """Of each ring what is new, and again each call that had not returned; `UserError` for another layout. Rings
+        that are left once it ``is_enough`` are read the next time, as far as they are still there."""
         state = self.words(self.state, STATE["SIZE"])
         if state[STATE["VERSION"]] != VERSION:
             raise UserError("the recorder in the process is of another version of gdbcuda")
@@ -103,8 +104,11 @@ class RingReader:
         count = min(state[STATE["COUNT"]], MOST_RINGS)
         found = []
         for address in filter(None, state[STATE["RINGS"] : STATE["RINGS"] + count]):
+            if is_enough():
+                break
             ring = self.rings.setdefault(address, Ring(address))
             found.append((ring, self.read_ring(ring)))
+            self.so_far += len(found[-1][1])
         return found
 
     def skip(self) -> None:

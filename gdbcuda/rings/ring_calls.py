@@ -7,7 +7,7 @@ it, when a later one begins that is not deeper in the stack. Where records are m
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -214,6 +214,23 @@ def calls(
 ) -> list[Call]:
     """Of a ring that is read once."""
     return numbered(ThreadCalls(found).add(records, known, table), number)
+
+
+def by_time(begun: Iterable[Call], ended: Iterable[Call]) -> Iterator[tuple[bool, Call]]:
+    """Whether it is the end of one, and the call."""
+    rows = [(call.start, 0, call.number, call) for call in begun]
+    rows += [(call.last_seen, 1, -call.number, call) for call in ended]
+    return ((bool(is_end), call) for _, is_end, _, call in sorted(rows, key=lambda row: row[:3]))
+
+
+def of_roles(
+    records: Iterable[Record], known: dict[int, RecordedFunction], roles: Container[str]
+) -> Iterator[tuple[api.Function, list[bytes | None]]]:
+    """Calls of functions that have one of the roles, with their arguments."""
+    for one in records:
+        there = known.get(one.function)
+        if there is not None and there.function.role in roles:
+            yield there.function, arguments(there.function, one)
 
 
 def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> RingCall:

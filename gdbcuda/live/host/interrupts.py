@@ -109,6 +109,11 @@ def nothing(frame: FrameType, event: str, value: Any) -> None:
     """Of the frames that begin meanwhile nothing is to be known."""
 
 
+def is_waiting() -> bool:
+    """Is there one that a handler of ours puts off? It may leave what it can do later."""
+    return bool(_put_off) or signal.SIGINT in signal.sigpending()
+
+
 def all_of(handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:
     """One handler for gdb."""
 

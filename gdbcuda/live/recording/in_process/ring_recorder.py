@@ -7,7 +7,7 @@ What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import gdb
 
@@ -20,7 +20,7 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import code_places, condition_words
 from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import seccomp
-from gdbcuda.live.host import inferiors
+from gdbcuda.live.host import console, inferiors, interrupts
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import trampoline_space
@@ -40,9 +40,11 @@ from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record
 from gdbcuda.routes.answering import Answering
+from gdbcuda.text import waiting
 
 MOST_AT_END = 10_000  # calls that are decoded unasked, to say what was not freed
 MANY = 1 << 20  # records that wait to be decoded
+LEFT = "cuda-log: interrupted; calls that are not read yet are read at the next stop, as far as they are there then\n"
 
 
 class RingRecorder(LogNotes):
@@ -165,7 +167,8 @@ class RingRecorder(LogNotes):
             entry_patches.restore_all(state.patches.values(), taken_bytes.now())
             if state.watches is None and process.is_alive():
                 self.look_out(state)
-            self.read(state)
+            with waiting.told("cuda-log", lambda: f", {state.reader.so_far} calls read" if state.reader else ""):
+                self.read(state, interrupts.is_waiting)
 
     def on_last_call(self) -> None:
         """The process is about to end."""
@@ -176,12 +179,12 @@ class RingRecorder(LogNotes):
 
     # -- what the rings say
 
-    def read(self, state: RingProcess) -> None:
+    def read(self, state: RingProcess, is_enough: Callable[[], bool] = lambda: False) -> None:
         """Takes what is new. Of the callers we ask now: later their object may be gone."""
         if state.reader is None:
             return
         try:
-            found = [(one, records) for one, records in state.reader.read() if records]
+            found = [(one, records) for one, records in state.reader.read(is_enough) if records]
         except (Unreadable, UserError):
             self.missed += 1
             return
@@ -194,7 +197,9 @@ class RingRecorder(LogNotes):
         for one, records in found:
             self.note_kernels(state, records)
             state.read.append((one, records))
-        if sum(len(records) for _, records in state.read) > MANY:
+        if is_enough():
+            console.write(LEFT)
+        elif sum(len(records) for _, records in state.read) > MANY:
             self.tell(state)
 
     def meet_threads(self, state: RingProcess) -> None:
@@ -204,18 +209,17 @@ class RingRecorder(LogNotes):
                 self.note_thread(thread.global_num, lwp, thread.name)
 
     def note_kernels(self, state: RingProcess, records: Iterable[Record]) -> None:
-        for one in records:
-            known = state.known.get(one.function)
-            if known is not None and known.function.role in NAME_KERNELS:
-                call = Call(0, known.function.symbol, 0.0)
-                self.note_kernel(known.function, call, ring_calls.arguments(known.function, one))
+        for function, given in ring_calls.of_roles(records, state.known, NAME_KERNELS):
+            self.note_kernel(function, Call(0, function.symbol, 0.0), given)
 
     def tell_all(self) -> None:
         """Whoever wants to see the calls asks for that first."""
         for state in self.processes.all():
             self.tell(state)
 
+    @interrupts.uninterrupted
     def tell(self, state: RingProcess) -> None:
+        """Done by half, calls would be told twice."""
         calls, ended = state.decode(self.number, self.epoch, lambda call: self.is_wanted(state, call))
         state.pythons.name(calls)
         self.number += len(calls)
@@ -229,9 +233,7 @@ class RingRecorder(LogNotes):
         return any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
 
     def pass_on(self, begun: Sequence[Call], ended: Iterable[Call]) -> None:
-        rows = [(call.start, 0, call.number, call) for call in begun]
-        rows += [(call.last_seen, 1, -call.number, call) for call in ended]
-        for _, is_end, _, call in sorted(rows, key=lambda row: row[:3]):
+        for is_end, call in ring_calls.by_time(begun, ended):
             for sink in self.sinks:
                 (sink.exit if is_end else sink.entry)(call)
 
