@@ -48,10 +48,11 @@ def mapping(line: str) -> Mapping | None:
 
 
 def outside(pid: int, one: Mapping) -> str:
-    """The path by which we reach a file of the process, which may have another root and other mounts."""
+    """The path by which we reach a file of the process, which may have another root and other mounts. One that was
+    deleted, or replaced by a newer one, the kernel opens by where it is in the process (as root)."""
     file = one.file.removesuffix(DELETED)
     there = f"/proc/{pid}/root{file}"
-    for path in (file, there):
+    for path in (file, there, f"/proc/{pid}/map_files/{one.start:x}-{one.end:x}"):
         if inode(path) == one.inode:
             return path
     return there if inode(there) and not inode(file) else file

@@ -13,7 +13,7 @@ from gdbcuda.check.uses import Uses
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.observe.probes import WatchedFile, launches
-from gdbcuda.observe.process_code import DELETED, mappings, outside
+from gdbcuda.observe.process_code import DELETED, inode, mappings, outside
 
 USUAL = ("libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.13", "libcudart.so.12")  # that programs load by themselves
 
@@ -66,9 +66,10 @@ def of_process(pid: int, table: api.Table) -> Target:
         raise UserError(f"no process {pid}")
     for name, one in {one.file: one for one in mappings(pid) if one.is_code}.items():
         path = outside(pid, one)
-        file = opened(path) if not name.endswith(DELETED) else None
+        is_there = not name.endswith(DELETED) or inode(path) == one.inode
+        file = opened(path) if is_there else None
         if file is not None:
-            found.add(path, name, file)
+            found.add(path, name.removesuffix(DELETED), file)
             found.note_uses(file, table)
     if not found.files:
         raise UserError(f"cannot read what process {pid} has loaded: /proc/{pid}/maps")

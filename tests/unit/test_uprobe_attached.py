@@ -117,6 +117,27 @@ def test_a_function_that_begins_with_a_jump_is_left_out(shim: Path, tmp_path: Pa
     assert {call["name"] for call in calls} == {"cuMemAlloc_v2"}
 
 
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_library_that_is_no_more_where_it_was(shim: Path, tmp_path: Path, calling: str, is_replaced: bool) -> None:
+    """An upgrade of the driver has put another one there, or none."""
+    library, log = tmp_path / "libcuda.so.1", tmp_path / "calls.jsonl"
+    shutil.copy(shim / "standin" / "libcuda.so.1", library)
+    with subprocess.Popen([calling], env=variables(shim, tmp_path), stdout=subprocess.DEVNULL) as target:
+        try:
+            until(lambda: str(library) in Path(f"/proc/{target.pid}/maps").read_text())
+            library.unlink()
+            if is_replaced:
+                shutil.copy(shim / "standin" / "libcuda.so.1", library)
+            line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
+                    "--for", "1s", "-o", str(log)]  # fmt: skip
+            told = started(line, shim).communicate(timeout=100)[1]
+            assert "cuMemAlloc of libcuda.so.1 (driver)" in told and target.poll() is None, told
+        finally:
+            target.kill()
+    calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "5")
+    assert {(call["name"], call["layer"]) for call in calls} == {("cuMemAlloc_v2", "driver")}
+
+
 def test_every_process_that_uses_a_library(shim: Path, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     library = Path(shutil.copy(shim / "standin" / "libcuda.so.1", tmp_path))  # the other one has other tests' calls
