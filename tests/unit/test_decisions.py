@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "tests" / "decisions").glob("*.md"))
 DECISIONS = [text for page in PAGES for text in re.split(r"^## ", page.read_text(), flags=re.MULTILINE)[1:]]
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+CONTRIBUTING, ROOMS = ROOT / "CONTRIBUTING.md", ROOT / "gdbcuda" / "ROOMS.md"
 FIELDS = re.compile(r"^- Symptom: (.+)\n- gdb: (.+)\n- Test: (.+)\Z", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`(\.?\w[\w./-]*(?:/|\.py|\.md|\.txt|\.json|\.sh))`")
 FOLDERS = (ROOT, ROOT / "gdbcuda", ROOT / "gdbcuda" / "live", ROOT / "tests")  # a path may begin in any of these
@@ -55,7 +55,7 @@ def test_contributing_leads_to_the_page(page: Path) -> None:
     assert f"tests/decisions/{page.name}" in CONTRIBUTING.read_text()
 
 
-@pytest.mark.parametrize("page", [CONTRIBUTING, *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [CONTRIBUTING, ROOMS, *PAGES], ids=lambda page: page.stem)
 def test_every_file_named_is_there(page: Path) -> None:
     named = PATH.findall(page.read_text())
     assert [one for one in named if "NN-" not in one and not any((folder / one).exists() for folder in FOLDERS)] == []

@@ -148,8 +148,8 @@ def test_no_two_classes_of_one_name() -> None:
     assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
 
 
-def test_the_map_of_contributing_has_every_room_in_its_order() -> None:
-    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+def test_the_map_has_every_room_in_its_order() -> None:
+    text = (PACKAGE / "ROOMS.md").read_text()
     tables = text[text.index("| `gdbcuda/` |") :].split("| `gdbcuda/live/` |")
     cells = [re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for table in (tables[0], tables[1].split("\n\n")[0])]
     rooms = [re.findall(r"`([\w/]+?)(?:/|\.py)`", " ".join(found)) for found in cells]
