@@ -16,6 +16,7 @@ from gdbcuda.text.printable import visible
 if TYPE_CHECKING:
     from gdbcuda.routes.requests import Request
 
+MISLEADING = ("wrong version", "wrong object")  # verdicts that are told of the hook's own requests as well
 MOST_ALIKE = 3  # times that one question of a recursion is shown before the last
 HEADERS = ("#", "resolver", "asked for", "asked by", "answer", "verdict", "why")
 STREAMS = {1: "legacy stream", 2: "per-thread stream"}  # CUdriverProcAddress_flags
@@ -109,7 +110,9 @@ def summary(requests: Collection[Request]) -> str:
     words = [f"{counts[word]} {word}" for word in (*WORDS, "not of the API", "not answered yet") if counts[word]]
     own = len(everything) - len(mine)
     head = f"{len(mine)} request{'' if len(mine) == 1 else 's'} by the program"
-    rest = [f"{own} more by the hook itself"] if own else []
+    misled = Counter(one.verdict.word for one in everything if one.is_hooks_own and one.verdict.word in MISLEADING)
+    told = ", ".join(f"{misled[word]} {word}" for word in MISLEADING if misled[word])
+    rest = [f"{own} more by the hook itself" + (f", {told}" if told else "")] if own else []
     rest += [openings(opened)] if opened else []
     return "; ".join([head + (": " + ", ".join(words) if words else ""), *rest])
 

@@ -247,3 +247,36 @@ int main(void) { pthread_t t[4]; for (int i = 0; i < 4; i++) pthread_create(t + 
     found = requests(text)
     assert len(found) == 200 and {r["verdict"] for r in found} == {"hooked"}
     assert len({r["thread"] for r in found}) == 4
+
+
+FIRST = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+typedef int (*init)(unsigned);
+int cuInit(unsigned flags)
+{
+    init real = (init)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuInit");
+    return real == cuInit ? 999 : real(flags);
+}
+"""
+SECOND = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuInit(unsigned flags) { return (int)flags + 999; }
+void *dlsym(void *handle, const char *name)
+{
+    void *(*real)(void *, const char *) = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    return name[0] == 'c' && name[1] == 'u' ? (void *)cuInit : real(handle, name);
+}
+"""
+
+
+def test_a_hook_that_the_next_one_gives_its_own_function(local: Scenario, compile_c) -> None:
+    """The second one's `&cuInit` is the first one's, for that is first in the search order."""
+    first, second = compile_c("libfirst.so", FIRST, "-shared"), compile_c("libsecond.so", SECOND, "-shared")
+    preload = f"set exec-wrapper env LD_PRELOAD={first}:{second}"
+    text = local.run("test_alloc", preload, "cuda-dlsym log on", "run", "cuda-dlsym log show --wrong", hook=None)
+    row = next(line for line in text.splitlines() if "dlsym of libsecond.so" in line)
+    assert re.search(r" cuInit in libcuda.so.1 +hook libfirst.so .* hook libfirst.so cuInit +wrong object ", row)
+    assert "the hook asked libcuda.so.1 and was given its own function: calling that recurses" in row
+    assert re.search(r"^0 requests by the program; \d+ more by the hook itself, 1 wrong object\b", text, re.MULTILINE)

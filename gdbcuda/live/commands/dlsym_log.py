@@ -131,10 +131,16 @@ def shown(pattern: str | None, wanted: RequestLogOptions) -> str:
 
 def chosen(pattern: str | None, own: bool, wrong: bool) -> list[Request]:
     """In order; for a pattern, those whose name or base name matches it."""
-    found = [r for r in request_log.LOG().book.requests if own or not r.is_hooks_own]
+    everything = request_log.LOG().book.requests
+    found = [one for one in everything if own or not one.is_hooks_own or (wrong and is_misled(one))]
     if pattern is not None:
         found = [r for r in found if fnmatchcase(r.name, pattern) or fnmatchcase(r.name.partition("_v")[0], pattern)]
     return [r for r in found if is_wrong(r)] if wrong else found
+
+
+def is_misled(request: Request) -> bool:
+    """Of the hook's own: what it was given is not what it has asked for, as with another hook library behind it."""
+    return request.verdict.word in report.MISLEADING
 
 
 def is_wrong(request: Request) -> bool:
