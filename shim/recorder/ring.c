@@ -83,7 +83,7 @@ void ring_look_at_clock(word *ring)
         ring_told_time(ring);
 }
 
-static void begin(word *ring, word records)
+static void ring_begin(word *ring, word records)
 {
     ring[RING_BEFORE] = ring[RING_FRONTS_SOON] = ring[RING_HEAD];
     ring[RING_MORE_BEFORE] = ring[RING_MORE_SOON] = ring[RING_MORE];
@@ -114,7 +114,7 @@ static word *made(void)
     if (!ring)
         return 0;
     room = records;
-    begin(ring, records);
+    ring_begin(ring, records);
     __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
     return ring;
 }
@@ -143,7 +143,7 @@ static word *made_or_found(void)
         return ring == BUSY ? 0 : ring;
     gdbcuda_ring = BUSY;
     if (ring)
-        begin(ring, room);
+        ring_begin(ring, room);
     else
         ring = made();
     gdbcuda_ring = ring ? ring : BUSY;

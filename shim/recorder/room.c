@@ -17,7 +17,7 @@ enum { ALL, RESIDENT, SHARED, CODE, LIBRARIES, DATA, COUNTS }; /* proc(5): /proc
 static word taken, maker;
 
 /* A child that is forked gets zeros, and so an empty ring of its own. */
-static word *mapped(word records)
+static word *ring_in_memory(word records)
 {
     word size = ring_size(records);
     word at = (word)system_call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
@@ -65,7 +65,7 @@ static word rest(word whole, word used)
 }
 
 /* Bytes that leave the program its 15 parts; where nobody says what is used, none. */
-static word spare(word space, word data)
+static word spare_memory(word space, word data)
 {
     word counts[COUNTS];
     if (smaller(space, data) == RLIM_INFINITY)
@@ -75,13 +75,13 @@ static word spare(word space, word data)
 
 word room_to_spare(void)
 {
-    return spare(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA));
+    return spare_memory(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA));
 }
 
 static word share(word space, word data)
 {
     word least = ring_size(FEWEST), part = rest(smaller(space, data) / PART_OF_LIMIT, taken) / PART;
-    return smaller(spare(space, data), part < least ? least : part);
+    return smaller(spare_memory(space, data), part < least ? least : part);
 }
 
 /* One after the other: each counts what those before it have taken. In a forked child `maker` may be its parent. A signal
@@ -97,12 +97,12 @@ word *ring_mapped(word *records)
 {
     word space = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
     if (smaller(space, data) == RLIM_INFINITY)
-        return mapped(*records);
+        return ring_in_memory(*records);
     wait_for_others();
     word most = share(space, data);
     while (*records > 1 && ring_size(*records) > most)
         *records >>= 1;
-    word *ring = ring_size(*records) <= most ? mapped(*records) : 0;
+    word *ring = ring_size(*records) <= most ? ring_in_memory(*records) : 0;
     taken += ring ? ring_size(*records) : 0;
     __atomic_store_n(&maker, 0, __ATOMIC_RELEASE);
     return ring;

@@ -35,7 +35,7 @@
     .globl gdbcuda_slots_v1
     .type gdbcuda_slots_v1, @function
     .balign 16
-slots_here:
+.Lslots_here:
 gdbcuda_slots_v1:
     .cfi_startproc
     /* Of all slots alike. At a slot's begin it is as at a function's entry, behind its first call the frame is there:
@@ -43,21 +43,21 @@ gdbcuda_slots_v1:
     .cfi_escape 0x0f, 0x0e, 0x77, 0x08, 0x76, 0x10, 0x80, 0x00, 0x3f, 0x1a, 0x35, 0x2a, 0x28, 0x01, 0x00, 0x13
     .cfi_escape 0x16, 0x06, 0x12, 0x76, 0x00, 0x80, 0x00, 0x3f, 0x1a, 0x35, 0x2a, 0x28, 0x03, 0x00, 0x2f, 0x04, 0x00, \
         0x13, 0x40, 0x1c, 0x06
-    .set index, 0
+    .set .Lindex, 0
     .rept MOST_FUNCTIONS
     .byte 0xe8 /* call gdbcuda_called */
     .long gdbcuda_called - . - 4
-    call *functions_here + AT(index * FUNCTION_SIZE + FUNCTION_ORIGINAL)(%rip)
+    call *functions_here + AT(.Lindex * FUNCTION_SIZE + FUNCTION_ORIGINAL)(%rip)
     .byte 0xe9 /* jmp gdbcuda_returned */
     .long gdbcuda_returned - . - 4
-    .set index, index + 1
+    .set .Lindex, .Lindex + 1
     .endr
     .cfi_endproc
     .size gdbcuda_slots_v1, . - gdbcuda_slots_v1
 
     /* What debuggers call it where the function was called: behind the first address. */
     .type gdbcuda_recorded_call, @function
-    .set gdbcuda_recorded_call, slots_here + IN_SLOT
+    .set gdbcuda_recorded_call, .Lslots_here + IN_SLOT
     .size gdbcuda_recorded_call, MOST_FUNCTIONS * SLOT_SIZE - IN_SLOT
 
     .type gdbcuda_called, @function
@@ -81,23 +81,23 @@ gdbcuda_called:
     mov gdbcuda_ring@gottpoff(%rip), %r10
     mov %fs:(%r10), %r10
     mov %rax, IN_FRAME(FRAME_SLOT)
-    lea slots_here + IN_SLOT(%rip), %r11
+    lea .Lslots_here + IN_SLOT(%rip), %r11
     sub %r11, %rax
     imul $AT(FUNCTION_SIZE) / SLOT_SIZE, %rax, %rax
     lea functions_here(%rip), %r11
     add %rax, %r11
     mov %r11, IN_FRAME(FRAME_WORDS)
     cmp $1, %r10 /* BUSY */
-    jbe entered
+    jbe .Lentered
     mov AT(STATE_CONFINED) + recorder_here(%rip), %rdx
     or AT(STATE_CALLERS) + recorder_here(%rip), %rdx
     or AT(STATE_AROUND) + recorder_here(%rip), %rdx
-    jnz entered
+    jnz .Lentered
     testb $IS_PLAIN, AT(FUNCTION_SHAPE)(%r11)
-    jz entered
+    jz .Lentered
     mov AT(RING_RECORDS)(%r10), %rdx
     dec %rdx
-    js entered
+    js .Lentered
     mov $1, %eax
     xadd %rax, AT(RING_HEAD)(%r10)
     mov %rdx, IN_FRAME(FRAME_RESULT)
@@ -129,8 +129,8 @@ gdbcuda_called:
     mov %r9, AT(FRONT_REGISTERS + 5)(%rdx)
     cmpq $0, AT(FUNCTION_ROOM)(%r11)
     mov %rdx, %rax
-    jne has_more
-begun:
+    jne .Lhas_more
+.Lbegun:
     mov %rax, %r11
     rdtsc
     shl $32, %rdx
@@ -140,9 +140,9 @@ begun:
     mov %rdx, AT(FRONT_POSITION)(%r11)
     sub AT(RING_LATER_TICKS)(%r10), %rax
     cmp $PAIR_EVERY, %rax
-    ja look_at_clock
+    ja .Llook_at_clock
     /* The slot calls the function with the registers that it was called with; those that it leaves are in the frame then. */
-go:
+.Lgo:
     mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
     mov IN_FRAME(FRAME_R10), %r10
     mov IN_FRAME(FRAME_R11), %r11
@@ -157,7 +157,7 @@ gdbcuda_returned:
     /* As gdbcuda_left, where there is nothing to note but the result and one word at most. */
     mov AT(STATE_CONFINED) + recorder_here(%rip), %rdx
     or AT(STATE_BEHIND) + recorder_here(%rip), %rdx
-    jnz left
+    jnz .Lleft
     mov IN_FRAME(FRAME_RING), %r10
     mov IN_FRAME(FRAME_RECORD), %r11
     rdtsc
@@ -165,19 +165,19 @@ gdbcuda_returned:
     or %rax, %rdx
     mov IN_FRAME(FRAME_POSITION), %rax
     cmpq $0, AT(RING_RECORDS)(%r10)
-    je back
+    je .Lback
     cmp %rax, AT(FRONT_POSITION)(%r11)
-    jne back
+    jne .Lback
     mov %rdx, AT(FRONT_LEFT)(%r11)
     mov IN_FRAME(FRAME_RESULT), %rax
     mov %rax, AT(FRONT_RESULT)(%r11)
     test %eax, %eax
-    jnz done
+    jnz .Ldone
     mov IN_FRAME(FRAME_WORDS), %rax
     testb $HAS_MORE_LEFT, AT(FUNCTION_SHAPE)(%rax)
-    jnz left
+    jnz .Lleft
     testb $HAS_PLAIN_OUT, AT(FUNCTION_SHAPE)(%rax)
-    jz done
+    jz .Ldone
     mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
     mov %r8, IN_FRAME(FRAME_REGISTERS + 4)
     mov %r9, IN_FRAME(FRAME_REGISTERS + 5)
@@ -191,8 +191,8 @@ gdbcuda_returned:
     xor %rbp, %r8
     or %r8, %r9
     shr $PAGE_BITS, %r9
-    jnz elsewhere /* mostly it is beside the return address */
-written:
+    jnz .Lelsewhere /* mostly it is beside the return address */
+.Lwritten:
     mov %rax, AT(FRONT_OUTS)(%r11)
     cmp $4, %eax
     je 1f
@@ -203,10 +203,10 @@ written:
     mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
     mov IN_FRAME(FRAME_REGISTERS + 4), %r8
     mov IN_FRAME(FRAME_REGISTERS + 5), %r9
-done:
+.Ldone:
     mov IN_FRAME(FRAME_POSITION), %rax
     mov %rax, AT(FRONT_DONE)(%r11)
-back:
+.Lback:
     mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
     mov IN_FRAME(FRAME_R10), %r10
     mov IN_FRAME(FRAME_R11), %r11
@@ -222,7 +222,7 @@ back:
 
     /* What the call has on the stack goes to the function and into the record. So many words are nearly always there, and
      * whoever counts them guesses wrong. */
-has_more:
+.Lhas_more:
     mov AT(FUNCTION_ROOM)(%r11), %rdx
     xadd %rdx, AT(RING_MORE)(%r10)
     mov IN_FRAME(FRAME_RESULT), %r11 /* records - 1 */
@@ -241,17 +241,17 @@ has_more:
     lea 16 + AT(PLAIN_STACK) - 1(%rbp), %rdx
     xor %rbp, %rdx
     shr $PAGE_BITS, %rdx
-    jnz at_end_of_page
-    .set index, 0
+    jnz .Lat_end_of_page
+    .set .Lindex, 0
     .rept PLAIN_STACK
-    mov 16 + AT(index)(%rbp), %rdx
-    mov %rdx, AT(index)(%rsp)
-    mov %rdx, AT(index)(%r11)
-    .set index, index + 1
+    mov 16 + AT(.Lindex)(%rbp), %rdx
+    mov %rdx, AT(.Lindex)(%rsp)
+    mov %rdx, AT(.Lindex)(%r11)
+    .set .Lindex, .Lindex + 1
     .endr
-    jmp begun
+    jmp .Lbegun
 
-at_end_of_page:
+.Lat_end_of_page:
     mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
     mov IN_FRAME(FRAME_WORDS), %rcx
     mov AT(FUNCTION_STACK)(%rcx), %rcx
@@ -262,44 +262,44 @@ at_end_of_page:
     dec %rcx
     jnz 1b
 2:  mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
-    jmp begun
+    jmp .Lbegun
 
-elsewhere:
+.Lelsewhere:
     mov %rcx, %r9
     shr $PAGE_BITS, %r9
     mov %r9d, %r8d
     and $(SEEN - 1), %r8d
     shl $4, %r8d /* a pair */
     cmp %r9, AT(SEEN_AT)(%r10, %r8)
-    jne not_seen
+    jne .Lnot_seen
     sub AT(SEEN_AT + 1)(%r10, %r8), %rdx
     cmp $WRITTEN_FOR, %rdx
-    jae not_seen
+    jae .Lnot_seen
     lea -1(%rcx, %rax), %r8
     shr $PAGE_BITS, %r8
     cmp %r9, %r8
-    jne not_seen
-    jmp written
+    jne .Lnot_seen
+    jmp .Lwritten
 
-look_at_clock:
+.Llook_at_clock:
     keep_others
     mov %r10, %rdi
     call ring_look_at_clock
     others_back
-    jmp go
+    jmp .Lgo
 
-not_seen:
+.Lnot_seen:
     mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
     mov IN_FRAME(FRAME_REGISTERS + 4), %r8
     mov IN_FRAME(FRAME_REGISTERS + 5), %r9
-left:
+.Lleft:
     keep_others
     lea IN_FRAME(0), %rdi
     call gdbcuda_left
     others_back
-    jmp back
+    jmp .Lback
 
-entered:
+.Lentered:
     keep_others
     .irp number, 0, 1, 2, 3, 4, 5, 6, 7
     movq %xmm\number, IN_FRAME(FRAME_FLOATS + \number)
@@ -318,7 +318,7 @@ entered:
     dec %rcx
     jnz 1b
 2:  others_back
-    jmp go
+    jmp .Lgo
     .cfi_endproc
     .size gdbcuda_called, . - gdbcuda_called
 

@@ -308,7 +308,7 @@ static int is_mapped(word *ring, word records, word size, long file)
            !FAILED(CALL(mmap, at, size, protection, flags | MAP_POPULATE, file, HEADER_SIZE));
 }
 
-static word kept(word *ring, word records, word size)
+static word ring_copied(word *ring, word records, word size)
 {
     struct path path;
     make_path(&path, &gdbcuda_trace, gdbcuda_trace.file, ring[RING_LWP]);
@@ -347,7 +347,7 @@ void ring_keep(word *ring, word records)
     if (!gdbcuda_trace.folder[0])
         return;
     int has_file = process_file(&gdbcuda_trace);
-    ring[RING_COPY] = has_file ? kept(ring, records, size) : 0;
+    ring[RING_COPY] = has_file ? ring_copied(ring, records, size) : 0;
     if (ring[RING_COPY]) {
         ((word *)ring[RING_COPY])[RING_BEFORE] = ring[RING_BEFORE];
         COMPILER_KEEPS_ORDER();

@@ -67,7 +67,7 @@ static int does_end(struct python_reader *reader, word object, const char *end, 
 }
 
 /* The thread has called PyTorch's engine, and does nothing else meanwhile. */
-static int waits(struct python_reader *reader, word state)
+static int python_waits(struct python_reader *reader, word state)
 {
     const word *python = reader->python;
     struct python_part part;
@@ -93,7 +93,7 @@ static word waiting_thread(struct python_reader *reader, word state)
     word found = 0, interpreter = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_INTERPRETERS]);
     word one = interpreter ? python_word(reader, interpreter + python[PYTHON_THREADS]) : 0;
     for (word i = 0; one && i < MOST_THREADS; i++, one = python_word(reader, one + python[PYTHON_NEXT]))
-        if (one != state && waits(reader, one)) {
+        if (one != state && python_waits(reader, one)) {
             if (found)
                 return 0;
             found = one;

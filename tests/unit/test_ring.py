@@ -12,6 +12,7 @@ import pytest
 from ring_memory import reader
 from shim_support import OLDER_LIBC
 
+from gdbcuda import elf
 from gdbcuda.errors import UserError
 from gdbcuda.memory import DictMemory, Memory
 from gdbcuda.rings import ring
@@ -51,6 +52,12 @@ def recorded(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytes
     source = str(HERE / "recorded.c")
     subprocess.run(["gcc", *flags, "-o", str(program), source, *library, *OLDER_LIBC], check=True)
     return lambda *words: subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.PIPE).stdout
+
+
+def test_no_function_of_ours_has_a_name_that_a_program_s_may_have(shim: Path) -> None:
+    """``break done`` stopped in the recorder: gdb takes labels of assembly and static functions too."""
+    symbols = elf.open(str(shim / "libgdbcuda.so")).symtab.defined()
+    assert [one.name for one in symbols if one.type in ("FUNC", "NOTYPE") and "_" not in one.name] == []
 
 
 @pytest.mark.parametrize("library", ["libgdbcuda.so", "libgdbcuda-trace.so"])
