@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -53,3 +54,16 @@ def test_it_is_told_of_its_own_server(cuda_gdb: str, local: Scenario) -> None:
     """ "Server doesn't support CUDA" is what it says to any other."""
     (text,) = answers(cuda_gdb, local, f"cuda-remote --program {local.sample('test_alloc')}", loaded=True)
     assert f"\n  cuda-gdbserver --once :1234 {local.sample('test_alloc')}\n" in text
+
+
+def test_system_calls_are_not_watched(cuda_gdb: str, local: Scenario) -> None:
+    """With a GPU it hangs there while the driver starts."""
+    words = [f"cuda-load {local.hook}", "cuda-break cuMemAlloc if bytesize == 5", "tbreak cuMemFree_v2", "run",
+             "cuda-guards", "maint info breakpoints"]  # fmt: skip
+    line = [cuda_gdb, "-nx", "-q", "-batch", "-x", f"{ROOT}/gdbcuda.py"]
+    for command in words:
+        line += ["-ex", command]
+    text = execute([*line, "--args", str(local.sample("test_alloc"))], local.environment())
+    assert re.search("^1 +in the process", text, re.MULTILINE), text
+    places = {name for name in ("clone", "syscall") if re.search(rf"^-\d+\.1 .*(in |<){name}\b", text, re.MULTILINE)}
+    assert places == {"clone"}, text

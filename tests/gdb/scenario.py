@@ -35,6 +35,11 @@ def skip_if_places_are_asked() -> None:
         pytest.skip("nothing was wrong, but before gdb 13 a guard that has to wait waits for a prompt")
 
 
+def skip_if_syscall_is_not_watched() -> None:
+    if is_cuda_gdb():
+        pytest.skip("cuda-gdb hangs where the driver starts with a breakpoint on libc's syscall: not watched there")
+
+
 @functools.cache
 def is_before_13() -> bool:
     asked = [GDB, "-nx", "-batch", "-ex", "python print('lists', hasattr(gdb, 'BreakpointLocation'))"]

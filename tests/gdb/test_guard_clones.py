@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from guard_programs import HOOK
-from scenario import Scenario, is_before_13
+from scenario import Scenario, is_before_13, skip_if_syscall_is_not_watched
 from test_guard import ON
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -99,6 +99,7 @@ PAST_LIBC = (
 
 
 def test_clones_past_libc_that_share_memory(local: Scenario, compile_c, tmp_path: Path) -> None:
+    skip_if_syscall_is_not_watched()
     if is_before_13():
         pytest.skip("before gdb 13, gdb alone does not come to this program's end either")
     source = CLONES
@@ -185,6 +186,7 @@ def test_the_flags_of_clone3_are_where_its_argument_leads(
     local: Scenario, compile_c, tmp_path: Path, flags: str, is_kept: bool
 ) -> None:
     """Most of its children share nothing. (CLONE_VM is 0x100, with 0x4000 the parent waits.)"""
+    skip_if_syscall_is_not_watched()
     if is_before_13():
         pytest.skip("before gdb 13 guards go in front of other calls too")
     hook = compile_c("libguardhook.so", HOOK, "-shared")
@@ -199,6 +201,7 @@ def test_the_flags_of_clone3_are_where_its_argument_leads(
 
 def test_who_makes_other_system_calls_is_let_alone(local: Scenario, compile_c, tmp_path: Path) -> None:
     """Each look is a stop."""
+    skip_if_syscall_is_not_watched()
     if is_before_13():
         pytest.skip("before gdb 13 nothing is silent without a prompt")
     hook = compile_c("libguardhook.so", HOOK, "-shared")

@@ -12,7 +12,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
-from gdbcuda.live.placing import silence
+from gdbcuda.live.placing import link, silence
 
 ARGUMENTS = ("rdi", "rsi", "rdx")  # (SysV ABI, x86-64 supplement 3.2.3)
 Wanted = Callable[[int, int, int], bool]  # of the first three arguments
@@ -64,4 +64,8 @@ def watches(*wanted: tuple[dict[str, Wanted], Notice], rare: bool = False) -> li
 
 
 def definitions(name: str) -> list[LoadedSymbol]:
+    """While NVIDIA's driver starts, cuda-gdb may wait for ever where one of its threads is at libc's `syscall` and
+    another at a breakpoint of cuda-gdb's own: not watched there."""
+    if name == "syscall" and link.is_cuda_gdb():
+        return []
     return [symbol for one in process.images() if (symbol := one.lookup(name)) is not None]
