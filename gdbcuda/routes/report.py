@@ -18,6 +18,7 @@ MOST_NAMED, SCREEN = 4, 40  # names in a line, lines of a table
 # Where a table does not fit a screen, what is worse comes first in one that does.
 WORST_FIRST = ("wrong version", "wrong object", "driver", "other", "missing", "runtime", "real", "hooked")
 LAST_FOLDING = 4
+NO_MEMORY = ", and none hands out memory"
 
 
 def is_past(snapshot: ProcessSnapshot, route: Route) -> bool:
@@ -103,14 +104,25 @@ def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:
 def head(snapshot: ProcessSnapshot, past: Sequence[Route]) -> str:
     """ "8 functions go past the hook; 1 hands out memory: cuMemAllocAsync_ptsz". These come first."""
     referred = [route for route in past if route.way != "by name"] or past
-    names = list(dict.fromkeys(route.function for route in referred))
+    names = list(dict.fromkeys(route.function for route in referred if not arrives_in_hook(route)))
+    misled = list(dict.fromkeys(route.function for route in referred if arrives_in_hook(route)))
+    said = [went_past(snapshot, names)] if names else []
+    if misled:
+        get = "gets" if len(misled) == 1 else "get"
+        said.append(f"{counted(len(misled), 'function')} {get} a wrong one of the hook's: {first_of(misled)}")
+    text = "; ".join(said)
+    return f"{text}:" if text.endswith(NO_MEMORY) else text
+
+
+def went_past(snapshot: ProcessSnapshot, names: list[str]) -> str:
     allocate = [name for name in names if is_alloc(snapshot, name)]
-    go = "goes" if len(names) == 1 else "go"
-    if not allocate:
-        return f"{counted(len(names), 'function')} {go} past the hook, and none hands out memory:"
-    hand, shown = "hands" if len(allocate) == 1 else "hand", ", ".join(allocate[:MOST_NAMED])
-    more = ", ..." if len(allocate) > MOST_NAMED else ""
-    return f"{counted(len(names), 'function')} {go} past the hook; {len(allocate)} {hand} out memory: {shown}{more}"
+    go, hand = "goes" if len(names) == 1 else "go", "hands" if len(allocate) == 1 else "hand"
+    told = f"; {len(allocate)} {hand} out memory: {first_of(allocate)}" if allocate else NO_MEMORY
+    return f"{counted(len(names), 'function')} {go} past the hook{told}"
+
+
+def first_of(names: list[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
 
 
 def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:

@@ -178,6 +178,20 @@ def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
     ]
 
 
+def test_what_is_wrong_and_reaches_the_hook_goes_not_past_it(process: RouteProcess) -> None:
+    """As a function of the hook's for another default stream; the line below the table counts it as that too."""
+    snapshot, one = process.snapshot("program", "driver"), route("cuMemcpy_ptds")
+    wrong = one._replace(reached=Reached(4, ("cuMemcpy",), "/lib/hook.so", "hook"), verdict=Verdict("wrong version"))
+    given = "1 function gets a wrong one of the hook's: cuMemcpy_ptds"
+    assert report.head(snapshot, [wrong]) == given
+    assert report.head(snapshot, [wrong, route("cuInit")]) == (
+        f"1 function goes past the hook, and none hands out memory; {given}")  # fmt: skip
+    more = [wrong._replace(function=f"cuMemcpy{n}") for n in range(5)]
+    assert report.head(snapshot, [*more, route("cuMemAlloc_v2")]) == (
+        "1 function goes past the hook; 1 hands out memory: cuMemAlloc_v2; 5 functions get a wrong one of the hook's: "
+        "cuMemcpy0, cuMemcpy1, cuMemcpy2, cuMemcpy3, ...")  # fmt: skip
+
+
 def test_the_ways_of_one_row(process: RouteProcess) -> None:
     one, two = route("cuInit"), route("cuInit")._replace(way="pointer", state="in kept")
     assert route_table.ways([two]) == "pointer, in kept"
