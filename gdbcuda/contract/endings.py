@@ -10,6 +10,7 @@ class Ended(Exception):
     """The program, or a copy of it, is no more; the text says how, as a person would."""
 
     example = ""
+    address = 0  # of the memory that a crash was about
 
     def when(self, words: str) -> Ended:
         """The same, with what was done then in front."""
@@ -30,6 +31,14 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def crashed(text: str) -> Ended:
+    """Of what the program says of its end (shim/contract/ends.c)."""
+    how, words = Ended(crash(text)), text.split()
+    if words[0] == "crash" and len(words) > 3:
+        how.address = int(words[3], 16)
+    return how
 
 
 def crash(text: str) -> str:

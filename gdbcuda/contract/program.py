@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda.contract import patience
-from gdbcuda.contract.endings import Ended, Hung, crash, signal_name
+from gdbcuda.contract.calling.told_calls import Called, call_command, called
+from gdbcuda.contract.endings import Ended, Hung, crashed, signal_name
 
 SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
 DEVICES_OF_STANDIN, DEVICES = "GDBCUDA_STANDIN_DEVICES", 2  # so many in the programs of the cases
@@ -42,25 +43,6 @@ class LoadedPlace(NamedTuple):
         if not self.address:
             return "nothing"
         return f"{self.symbol or hex(self.offset)} of {os.path.basename(self.path)}" if self.path else "no function"
-
-
-class Called(NamedTuple):
-    """What a call has left: its result's bytes, errno, by offset what has changed in the arena, and by name what of the
-    processor's state it had to leave to its caller and did not ("BEFORE -> AFTER")."""
-
-    result: bytes
-    errno: int
-    changes: dict[int, bytes]
-    machine: dict[str, str]
-
-    def written_over(self, offset: int, before: bytes) -> bytes:
-        """What is there now where the arena had that."""
-        there, end = bytearray(before), offset + len(before)
-        for at, new in self.changes.items():
-            first, last = max(at, offset), min(at + len(new), end)
-            if first < last:
-                there[first - offset : last - offset] = new[first - at : last - at]
-        return bytes(there)
 
 
 @dataclass(frozen=True)
@@ -144,7 +126,7 @@ class Program:
             with suppress(Ended):  # then the first process says that the copy has ended
                 self.answer()
         if text.startswith(("crash ", "signal ", "exit ")):
-            raise Ended(crash(text))
+            raise crashed(text)
         return text
 
     def how_it_ended(self) -> str:
@@ -159,6 +141,10 @@ class Program:
                 os.kill(number, signal.SIGKILL)
         self.process.wait()
         self.channel.close()
+
+    def renew(self) -> None:
+        """Its arena; what calls were given so far cannot be used any more."""
+        self.arena = int(self.tell("renew")[0], 16)
 
     def set(self, name: str, value: str) -> str:
         """The command for a variable of its environment."""
@@ -227,6 +213,14 @@ class Program:
         finally:
             self.copy = 0
 
+    def leave(self) -> None:
+        """As a program does that returns from main. `Ended` where that does not go well."""
+        try:
+            self.tell("end")
+        except Ended as how:
+            if not str(how).startswith(EXITED):
+                raise
+
     def wait_for_copy(self) -> None:
         try:
             self.answer()
@@ -235,25 +229,7 @@ class Program:
                 raise
 
 
-def call_command(symbol: str, address: int, arguments: Sequence[bytes], errno: int = 0) -> str:
-    return f"call {symbol} {address:x} {errno:x} {' '.join(one.hex() for one in arguments)}"
-
-
-def called(text: str) -> Called:
-    """The answer to such a command."""
-    result, after, machine, *changes = text.split()
-    pairs = (one.split(":") for one in changes)
-    memory = {int(at, 16): bytes.fromhex(new) for at, new in pairs}
-    return Called(bytes.fromhex(result), int(after, 16), memory, machine_changes(machine))
-
-
 EXITED = "it ends with the status 0"
-
-
-def machine_changes(text: str) -> dict[str, str]:
-    """Of "-NAME=BEFORE>AFTER,..."."""
-    pairs = (one.partition("=") for one in text[1:].split(",") if one)
-    return {name.replace("-", " "): values.replace(">", " -> ") for name, _, values in pairs}
 
 
 def place(text: str) -> LoadedPlace:

@@ -18,6 +18,17 @@ void arena_make(void)
     memcpy(remembered, arena, ARENA_SIZE);
 }
 
+/* Its addresses stay taken: who has kept one and uses it is found out. */
+void command_renew(void)
+{
+    enum { PAGE = 1 << 12 };
+    unsigned char *another = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mmap(arena + PAGE, ARENA_SIZE - PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    arena = another;
+    memcpy(arena, remembered, ARENA_SIZE);
+    answer("%lx\n", (unsigned long)arena);
+}
+
 /* Since the call before: what was written between two calls is told with the second. */
 void arena_tell_changes(void)
 {

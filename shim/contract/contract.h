@@ -32,6 +32,7 @@ void command_poke(void);       /* OFFSET HEX */
 void command_peek(void);       /* OFFSET SIZE */
 void arena_put(unsigned long offset, const void *bytes, size_t size); /* no change of a call's */
 extern unsigned char *arena;
+void command_renew(void); /* another arena, ADDRESS; of the one before nobody can use more than the first page */
 enum { ARENA_SIZE = 1 << 18 };
 
 /* calls.c */

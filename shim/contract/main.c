@@ -64,7 +64,7 @@ static const struct command {
     {"dlerror", command_dlerror}, {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym},
     {"end", command_end}, {"fork", command_fork}, {"handed-out", command_handed_out},
     {"linked", command_linked}, {"open", command_open},
-    {"peek", command_peek}, {"poke", command_poke}, {"set", command_set}, {"watch", command_watch},
+    {"peek", command_peek}, {"poke", command_poke}, {"renew", command_renew}, {"set", command_set}, {"watch", command_watch},
     {"where", command_where},
 };
 

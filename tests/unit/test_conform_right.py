@@ -96,6 +96,70 @@ RIGHT = [
                 return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
             return NEXT(nvmlDeviceGetMemoryInfo_v2)(device, memory);
         }"""),
+    Right("names_copied", ["transparent"], """
+        static char *last;
+        static volatile unsigned launches[128];
+        CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+        {
+            CUresult result = NEXT(cuModuleGetFunction)(hfunc, hmod, name);
+            if (result == CUDA_SUCCESS && name) {
+                free(last);
+                last = strdup(name);
+            }
+            return result;
+        }
+        CUresult cuFuncLoad(CUfunction function)
+        {
+            if (last)
+                launches[*last & 127]++;
+            return NEXT(cuFuncLoad)(function);
+        }"""),
+    Right("what_a_stream_has_yet_to_copy", ["transparent", "status"], """
+        static const char *waiting;
+        static volatile unsigned sum;
+        CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+        {
+            CUresult result = NEXT(cuMemcpyHtoDAsync_v2)(to, from, bytes, stream);
+            if (result == CUDA_SUCCESS)
+                waiting = bytes < 4096 ? from : NULL;
+            return result;
+        }
+        CUresult cuStreamSynchronize(CUstream stream)
+        {
+            CUresult result = NEXT(cuStreamSynchronize)(stream);
+            if (result == CUDA_SUCCESS && waiting)
+                sum += *waiting;
+            waiting = NULL;
+            return result;
+        }"""),
+    Right("values_that_a_link_keeps", ["transparent/cuLinkCreate_v2", "transparent/kept memory"], """
+        static void **values;
+        static volatile unsigned long sum;
+        CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **given, CUlinkState *state)
+        {
+            CUresult result = NEXT(cuLinkCreate_v2)(count, options, given, state);
+            if (result == CUDA_SUCCESS)
+                values = given;
+            return result;
+        }
+        CUresult cuLinkDestroy(CUlinkState state)
+        {
+            if (values)
+                sum += (unsigned long)*values;
+            values = NULL;
+            return NEXT(cuLinkDestroy)(state);
+        }"""),
+    Right("odd_numbers_refused", ["transparent", "status", "faults"], """
+        CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+        {
+            if ((unsigned)attrib > CU_FUNC_ATTRIBUTE_MAX + 10)
+                return CUDA_ERROR_INVALID_VALUE;
+            return NEXT(cuFuncGetAttribute)(pi, attrib, hfunc);
+        }
+        CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+        {
+            return dev < 0 || dev > 63 ? CUDA_ERROR_INVALID_DEVICE : NEXT(cuDeviceGetName)(name, len, dev);
+        }"""),
     Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
         CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip

@@ -10,7 +10,8 @@ from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import statuses
 from gdbcuda.contract.calling import contexts
 from gdbcuda.contract.calling.one_call import OneCall
-from gdbcuda.contract.program import ANSWER, call_command
+from gdbcuda.contract.calling.told_calls import call_command
+from gdbcuda.contract.program import ANSWER
 from gdbcuda.contract.registry import Broken
 from gdbcuda.ledger.effects import roles
 

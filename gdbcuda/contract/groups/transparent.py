@@ -8,7 +8,7 @@ from functools import partial
 
 from gdbcuda.contract.arguments import PAGE, Making
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.calling import many_calls, one_changed
+from gdbcuda.contract.calling import kept_memory, many_calls, one_changed
 from gdbcuda.contract.calling.one_call import prepared
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.program import Program
@@ -27,6 +27,7 @@ SUCCESS = 0
 def transparent(bench: Bench) -> Iterator[Case]:
     for target in bench.targets:
         yield Case("transparent", bench.called(target), partial(passes_on, target))
+    yield Case("transparent", "kept memory", kept_memory.broken)
 
 
 def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
