@@ -19,7 +19,7 @@ def start() -> None:
     from gdbcuda.live.host import console
     from gdbcuda.live.placing import link
     from gdbcuda.live.prompt import settings
-    from gdbcuda.live.stopping import backtrace, functions  # noqa: F401  (they register)
+    from gdbcuda.live.stopping import backtrace, convenience_functions  # noqa: F401  (they register)
 
     link.is_cuda_gdb()
     settings.register()

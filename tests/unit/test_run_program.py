@@ -13,7 +13,7 @@ from gdbcuda.shell.run import launchers
 from gdbcuda.shell.run.gdb_lines import GdbLines
 from gdbcuda.shell.run.program import startable
 from gdbcuda.shell.run.ranked_output import RankedOutput
-from gdbcuda.text import ranks
+from gdbcuda.text import rank_names
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -124,7 +124,7 @@ def test_gdbs_own_lines_of_each_process_are_left_out() -> None:
     ],
 )
 def test_ranks(variables: dict[str, str], called: str) -> None:
-    assert ranks.label(variables.get) == called
+    assert rank_names.label(variables.get) == called
 
 
 def test_launchers() -> None:

@@ -24,7 +24,7 @@ from gdbcuda.live.layers import library_files, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import cycles, stops
-from gdbcuda.live.stopping.functions import function
+from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.threads import call_registers
 from gdbcuda.text.printable import visible
 

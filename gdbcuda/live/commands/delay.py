@@ -8,7 +8,7 @@ from gdbcuda.command_line.argument_types import ArgumentType
 from gdbcuda.command_line.options import word
 from gdbcuda.faults import durations, plan
 from gdbcuda.live.commands import faults
-from gdbcuda.live.faulting.requests import FaultOptions, FaultRequest, adopter
+from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter
 from gdbcuda.live.layers import names
 from gdbcuda.live.prompt.command import command
 

@@ -11,7 +11,7 @@ from gdbcuda.command_line.options import flag, option
 from gdbcuda.faults import plan, statuses
 from gdbcuda.faults.words import status_as_option
 from gdbcuda.live.commands import faults
-from gdbcuda.live.faulting.requests import FaultOptions, FaultRequest, adopter, functions_in
+from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter, functions_in
 from gdbcuda.live.prompt.command import command
 
 NAME = "cuda-fail"

@@ -8,7 +8,7 @@ from gdbcuda.faults.plan import FaultPlan
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number, ours
 from gdbcuda.live.commands import breaks
-from gdbcuda.live.faulting.requests import FaultRequest
+from gdbcuda.live.faulting.fault_requests import FaultRequest
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import names
 from gdbcuda.live.prompt.command import command

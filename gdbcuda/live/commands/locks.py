@@ -33,7 +33,7 @@ def cuda_locks(wanted: LocksOptions) -> str:
       cuda-locks
       cuda-locks &region->lock
       cuda-locks --json"""
-    from gdbcuda.live.locking import authors_locks, elsewhere, one_lock
+    from gdbcuda.live.locking import authors_locks, one_lock, owners_elsewhere
     from gdbcuda.locks import report
 
     if not process.is_alive():
@@ -42,7 +42,7 @@ def cuda_locks(wanted: LocksOptions) -> str:
         raise UserError("which system call a thread waits in is known on x86-64 alone", page="limits")
     if wanted.lock:
         return one_lock.told(" ".join(wanted.lock), wanted.json)
-    found, named = elsewhere.all_here(), one_lock.authors()
+    found, named = owners_elsewhere.all_here(), one_lock.authors()
     if wanted.json:
         return json_text({**report.data(found), "locks": [one.data() for one in named]})
     told, waited = report.text(found) or "No thread waits for a lock.", {one.lock.address for one in found}

@@ -12,8 +12,8 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.guard import faults as faults_of
 from gdbcuda.live.guard import forks, libc_calls
+from gdbcuda.live.guard import guard_faults as faults_of
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard

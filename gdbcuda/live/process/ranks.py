@@ -8,7 +8,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process import variables
-from gdbcuda.text import ranks
+from gdbcuda.text import rank_names
 
 _known: PerInferior[list[str]] = PerInferior(list)
 
@@ -29,4 +29,4 @@ def looked_up() -> str:
         present = dict(text.partition(b"=")[::2] for _, text in variables.current())
     except (UserError, Unreadable, gdb.error):
         return ""
-    return ranks.label(lambda name: present.get(name.encode(), b"").decode(errors="replace"))
+    return rank_names.label(lambda name: present.get(name.encode(), b"").decode(errors="replace"))

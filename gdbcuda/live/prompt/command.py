@@ -31,7 +31,7 @@ from gdbcuda.text import cplusplus, render, waiting
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:
-    from gdbcuda.live.prompt.parser import CommandParser
+    from gdbcuda.live.prompt.command_parser import CommandParser
 
 Own = TypeVar("Own", bound=Options)
 Said = TypeVar("Said", bound="str | None")
@@ -83,7 +83,7 @@ class Command(gdb.Command):
     @cached_property
     def parser(self) -> CommandParser:
         """Made when the command is first typed: for all of them, argparse takes a tenth of the time that we load in."""
-        from gdbcuda.live.prompt.parser import CommandParser
+        from gdbcuda.live.prompt.command_parser import CommandParser
 
         made = CommandParser(prog=self.name, add_help=False)
         made.examples = self.examples

@@ -11,7 +11,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import environment, image
 from gdbcuda.memory.opened import OpenedMemory
 from gdbcuda.memory.pages import PagedMemory
-from gdbcuda.text import ranks
+from gdbcuda.text import rank_names
 
 AUXILIARY = struct.Struct("<QQ")  # type and value (getauxval(3))
 AT_PHDR, AT_PHNUM = 3, 5
@@ -41,7 +41,7 @@ def rank_of(pid: int) -> str:
     except (OSError, Unreadable, ValueError, struct.error):
         return ""
     found = dict(word.partition(b"=")[::2] for word in words)
-    return ranks.label(lambda name: found.get(name.encode(), b"").decode(errors="replace"))
+    return rank_names.label(lambda name: found.get(name.encode(), b"").decode(errors="replace"))
 
 
 def started_with(pid: int) -> list[bytes]:

@@ -22,7 +22,7 @@ from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import names, variants
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
-from gdbcuda.live.stopping.functions import function
+from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.threads import children
 
 if TYPE_CHECKING:
