@@ -11,7 +11,7 @@ import gdb
 
 from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import answering_stops, recursion, saving
-from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
@@ -126,7 +126,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         own_process.on_deleted,
         ours.on_deleted,
     ),
-    "gdb_exiting": (if_loaded("guarding.leaving", "on_exiting"), own_process.on_exiting),
+    "gdb_exiting": (if_loaded("guarding.leaving", "on_exiting"), own_process.on_exiting, locations.on_exiting),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed

@@ -1,11 +1,13 @@
-"""detach while threads fork: a child that gdb has not heard of yet runs as it does alone."""
+"""detach and quit while threads fork: a child that gdb has not heard of yet runs as it does alone."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from scenario import Scenario
+from test_fast_log import lists_locations
 
 FORKERS = """
 #define _GNU_SOURCE
@@ -68,4 +70,26 @@ def test_children_that_gdb_has_not_heard_of(scenario: Scenario, compile_c, tmp_p
         text = scenario.run(program, *words, hook=hook, arguments=(str(told),))
         assert "good 192, bad 0" in text and "detached]" in text, text
         assert "New inferior" not in text and "Remote communication error" not in text, text
+        told.unlink()
+
+
+@pytest.mark.parametrize("watched", WATCHED[1:], ids=["guard", "gdb tests"])
+def test_quit_where_gdb_has_attached(local: Scenario, compile_c, tmp_path: Path, watched: list[str]) -> None:
+    """As detach, which has a hook; gdb's end has an event."""
+    if not lists_locations():
+        pytest.skip("what this gdb's breakpoints are at only a command tells, and at gdb's end there is none")
+    hook = compile_c("libforkedhook.so", HOOK, "-shared")
+    waits = FORKERS.replace("static int forks,", "static volatile int go;\nstatic int forks,", 1)
+    waits = waits.replace("    pthread_t thread[16];", "    while (!go)\n        ;\n    pthread_t thread[16];")
+    waits = waits.replace("    syscall(SYS_tgkill", "    signal(SIGUSR2, SIG_IGN);\n    syscall(SYS_tgkill")
+    program = compile_c("program", waits, str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
+    told = tmp_path / "told"
+    for _ in range(3):
+        with subprocess.Popen([program, told]) as running:
+            words = ("handle SIGUSR2 stop nopass", f"attach {running.pid}", *watched, "set variable go = 1", "continue")
+            text = local.run(None, *words, hook=None)
+            if "ptrace: Operation not permitted" in text:
+                running.kill()
+                pytest.skip("this machine does not let us attach")
+        assert "received signal SIGUSR2" in text and told.read_text() == "good 192, bad 0\n", text
         told.unlink()

@@ -9,6 +9,7 @@ import gdb
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.threads import children
 
 LISTS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
 
@@ -112,3 +113,11 @@ def decoded(location: str) -> list[int]:
         return [one.pc for one in gdb.decode_line(location)[1] or ()]
     except gdb.error:
         return []
+
+
+def on_exiting(event: object) -> None:
+    """gdb ends, and lets what it has attached to go on, and so children of which it has not heard: in those it would
+    leave the user's breakpoints. (Without a command, which might go on. gdb 12 knows no places without one.)"""
+    if LISTS and process.is_alive() and not process.is_running() and children.waiting():
+        for address in {at for one in gdb.breakpoints() for at, on in places(one) if on and at}:
+            children.take_out(address)
