@@ -38,8 +38,10 @@ def demangled(name: str) -> str:
     return of_rust(found.decode(errors="replace")) + at + version
 
 
-def is_of_rust(symbol: str) -> bool:
-    """As the linker has it, in either of Rust's manglings."""
+def is_of_module(symbol: str) -> bool:
+    """As the linker has it, in either of Rust's manglings, or a procedure of a Fortran module: __pool_MOD_grow."""
+    if symbol.startswith("__") and "_MOD_" in symbol:
+        return True
     return symbol.startswith("_R") or (symbol.startswith("_ZN") and HASHED.search(symbol) is not None)
 
 

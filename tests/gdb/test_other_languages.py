@@ -97,6 +97,45 @@ def test_a_part_of_a_name_in_rust(scenario: Scenario, tmp_path: Path, mangling: 
     assert "Error in" not in text and " failed: " not in text
 
 
+FORTRAN = """
+module pool
+  use iso_c_binding
+  interface
+    integer(c_int) function cuMemAlloc(block, bytesize) bind(c, name="cuMemAlloc_v2")
+      import
+      integer(c_int64_t) :: block
+      integer(c_size_t), value :: bytesize
+    end function
+  end interface
+contains
+  subroutine grow(bytesize)
+    integer(c_size_t) :: bytesize
+    integer(c_int64_t) :: block
+    integer(c_int) :: status
+    status = cuMemAlloc(block, bytesize)
+  end subroutine
+end module
+program app
+  use pool
+  call grow(77_c_size_t)
+end program
+"""
+
+
+@pytest.mark.parametrize("caller", ["grow", "pool::grow"])
+def test_a_procedure_of_a_module_in_fortran(scenario: Scenario, tmp_path: Path, caller: str) -> None:
+    """As a stop names it, and by its last name: the symbol is __pool_MOD_grow."""
+    if not shutil.which("gfortran"):
+        pytest.skip("gfortran is not installed")
+    (tmp_path / "app.f90").write_text(FORTRAN)
+    line = ["gfortran", "-g", "-O0", "-o", "app", "app.f90", f"-L{scenario.shim}/standin", "-lcuda"]
+    subprocess.run(line, cwd=tmp_path, check=True, timeout=120)
+    text = scenario.run(tmp_path / "app", f"cuda-break cuMemAlloc --from {caller}", f"cuda-break {caller}", "RUN",
+                        "continue")  # fmt: skip
+    assert re.search(r"^Breakpoint 1  .*bytesize=77\)\n +called by app pool::grow\(\) at app.f90", text, re.M), text
+    assert re.search(r"^Breakpoint 2, pool::grow \(bytesize=77\)", text, re.MULTILINE), text
+
+
 def test_our_functions_in_rust(scenario: Scenario, tmp_path: Path) -> None:
     """Its text is no char *, and unsigned long is no type of it."""
     if not shutil.which("rustc"):

@@ -209,7 +209,7 @@ def test_where_there_is_nothing_to_see(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-route", "run", "cuda-route")
     assert text.count("cuda-route: no process: run the program first, or open a core file") == 2
     text = local.run("static_program", "break main", "run", "cuda-route")
-    assert "cuda-route: the loader has not mapped any library yet, or the program is static" in text
+    assert "cuda-route: the program is static: there is no loader in it, and no library comes" in text
     text = local.run("test_alloc", "starti", "cuda-route")
     assert "cuda-route: the loader has not mapped any library yet" in text
     text = local.run("fork_exec", "break main", "run", "cuda-route cuStreamCreateWithPriority", hook=None)

@@ -13,7 +13,7 @@ from gdbcuda.cpython import own_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import frames
-from gdbcuda.live.layers import misnamed, names, own_prototypes, rust_names, table_version
+from gdbcuda.live.layers import misnamed, module_names, names, own_prototypes, table_version
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
 
@@ -60,7 +60,7 @@ def function_ranges(name: str) -> list[tuple[int, int]]:
         return []
     starts = {process.function_start(pc) or pc for pc in process.decoded(name)}
     named = {start for start in starts if is_named(start, name)}
-    return [(start, end_of(start)) for start in sorted(named.union(rust_names.called(name).values()))]
+    return [(start, end_of(start)) for start in sorted(named.union(module_names.called(name).values()))]
 
 
 @process.until_objects_change

@@ -48,14 +48,14 @@ def is_somewhere(name: str) -> bool:
     """Not in the table, but defined in a loaded object or in the hook library's file."""
     is_loaded = "@" not in name and not misnamed.LINE.fullmatch(name) and bool(process.decoded(name))
     is_known = is_loaded or name in EXTRA or any(defines(one, name) for one in layers.named_hooks())
-    return is_known or bool(in_rust(name))
+    return is_known or bool(in_module(name))
 
 
-def in_rust(name: str) -> list[str]:
+def in_module(name: str) -> list[str]:
     """What gdb calls those functions that may be called so, of the program and the hook library."""
-    from gdbcuda.live.layers import rust_names  # loaded when first used
+    from gdbcuda.live.layers import module_names  # loaded when first used
 
-    return rust_names.spelled(name, (one for path in layers.named_hooks() for one in library_files.defined(path)))
+    return module_names.spelled(name, (one for path in layers.named_hooks() for one in library_files.defined(path)))
 
 
 def defines(path: str, name: str) -> bool:

@@ -43,8 +43,10 @@ def objects() -> Linkages:
     if not process.is_alive():
         raise UserError("no process: run the program first, or open a core file")
     found = process.images()
+    if not found and process.auxiliary().get("AT_BASE") == 0:
+        raise UserError("the program is static: there is no loader in it, and no library comes")
     if not found:
-        raise UserError("the loader has not mapped any library yet, or the program is static; go on to main first")
+        raise UserError("the loader has not mapped any library yet; go on to main first")
     return Linkages(map(linkage_of, found))
 
 

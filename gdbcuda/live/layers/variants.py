@@ -36,7 +36,7 @@ def resolve(pattern: str, wanted: WantedCalls) -> list[str]:
     if names.is_glob(pattern):
         return symbols or names.matching_own(pattern)
     if not symbols:
-        return names.in_rust(pattern) or [pattern]
+        return names.in_module(pattern) or [pattern]
     if wanted.is_exact and pattern in symbols:
         return [pattern]
     return reachable(pattern, symbols, wanted)
