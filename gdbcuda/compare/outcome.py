@@ -18,6 +18,7 @@ LONGEST = 100
 NUMBER = r"\d+(?:[.,]\d+)*"
 UNSTEADY = (
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "0x…"),
+    (re.compile(r"\b1(?:3[6-9]|40)\d{12}\b"), "0x…"),  # 0x7c… to 0x7f… in decimal, as pthread_self() is printed
     (re.compile(rf"\b{NUMBER}(?:e[-+]?\d+)? ?(ns|us|µs|ms|s|sec|seconds?|minutes?|Hz|it/s)\b"), r"… \1"),
     (re.compile(rf"\b{NUMBER} ?([KMGT]i?B/s)"), r"… \1"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "…"),

@@ -68,9 +68,11 @@ class ValueReader:
         if name == "result" and function is not None:
             return self.result(function, one), self.result(function, other)
         found = self.short(one, parameter, 0), self.short(other, parameter, 1)
-        if found[0] == found[1] and not is_address(behind(one)):
-            found = self.exactly(one, parameter), self.exactly(other, parameter)
-        return found
+        if found[0] != found[1]:
+            return found
+        if is_address(behind(one)):
+            return found[0], another(found[1])
+        return self.exactly(one, parameter), self.exactly(other, parameter)
 
     def result(self, function: api.Function, data: Any) -> str:
         if function.result.enum and isinstance(data, int):
@@ -90,6 +92,11 @@ class ValueReader:
 
     def exactly(self, data: Any, parameter: api.Parameter | None) -> str:
         return cut(text.value(behind(data), parameter))
+
+
+def another(shown: str) -> str:
+    """Of an address that stands for something else, which is called the same."""
+    return shown.replace("(what ", "(what another ", 1).replace("(an address)", "(another address)")
 
 
 def behind(data: Any) -> Any:

@@ -121,6 +121,23 @@ def test_its_limit_is_seen(files: AbFiles, shim: Path) -> None:
     assert found["out cuMemGetInfo_v2 total: 16.00 GiB -> 2.00 GiB"] == 3
     assert found["result cuMemAlloc_v2: CUDA_SUCCESS -> CUDA_ERROR_OUT_OF_MEMORY"] == 1
     assert found["never forwarded cuMemAlloc_v2"] == 1
+    freed = "argument cuMemFree_v2 dptr: (what cuMemAlloc_v2 gave) -> (what another cuMemAlloc_v2 gave)"
+    assert found[freed] == 1  # what was refused is not freed, so another block is where that one was
+
+
+def test_addresses_in_decimal_are_another_in_each_run(files: AbFiles) -> None:
+    """As programs print the number of a thread."""
+    program = files.built("decimal", """
+#include <pthread.h>
+#include <stdio.h>
+#include "gdbcuda_api.h"
+int main(void)
+{
+    CUdeviceptr block;
+    return printf("%d by %ld\\n", cuMemAlloc_v2(&block, 16), (long)pthread_self()) < 0;
+}
+""", f"-L{files.shim}/standin", "-lcuda")  # fmt: skip
+    assert files.differences("--hook", files.hook("right"), program=program) == {}
 
 
 def test_threads_are_compared_one_by_one(files: AbFiles, shim: Path) -> None:
