@@ -269,6 +269,46 @@ def test_a_child_that_loads_while_the_next_one_is_launched(local: Scenario, tmp_
     assert run(local, "--", program).stdout == "all have ended\n"
 
 
+OF_C = """
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(void **, size_t);
+
+int main(void)
+{
+    char *words[] = {"true", NULL};
+    void *context, *block;
+    cuInit(0);
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxSetCurrent(context);
+    posix_spawnp(&(pid_t){0}, "true", NULL, NULL, words, environ);
+    cuMemAlloc_v2(&block, 64 << 20);
+    int status = system("exit 3");
+    cuMemAlloc_v2(&block, 64 << 20);
+    while (wait(NULL) > 0)
+        ;
+    printf("ended with %d\\n", WEXITSTATUS(status));
+    return 5;
+}
+"""
+
+
+def test_launches_of_the_c_library(local: Scenario, tmp_path: Path) -> None:
+    program = tmp_path / "launches"
+    program.with_suffix(".c").write_text(OF_C)
+    line = ["gcc", "-D_GNU_SOURCE", "-o", program, program.with_suffix(".c"), f"-L{local.shim}/standin", "-lcuda"]
+    subprocess.run(line, check=True)
+    done = run(local, "--break", "cuMemAlloc", "--memory", "--", program)
+    assert (done.returncode, done.stdout) == (5, "ended with 3\n")
+    assert done.stderr.count("Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(") == 2
+    assert "not freed at exit: 2 blocks: device 134217728 [128.00 MiB] in 2" in done.stderr
+
+
 def test_a_step_ends_at_a_launch_and_all_can_run_again(local: Scenario, tmp_path: Path) -> None:
     program = tmp_path / "launches"
     source = LAUNCHES.replace("{\n", "{\n    raise(SIGSEGV);\n", 1)

@@ -106,7 +106,9 @@ def test_a_progress_bar_stays_in_its_line() -> None:
 def test_gdbs_own_lines_of_each_process_are_left_out() -> None:
     lines = GdbLines()
     assert lines.feed(b"[Thread debugging using libthread_db enabled]\nBreakpoint 1: cuM") == b""
-    assert lines.feed(b"emAlloc\n\n[New inferior 2 (process 7)]\n#0  f () at a.c:7\nBrea") == (
+    of_a_dead_one = b"Cannot remove breakpoints because program is no longer writable.\n"
+    of_a_dead_one += b"Further execution is probably impossible.\n"
+    assert lines.feed(b"emAlloc\n\n[New inferior 2 (process 7)]\n" + of_a_dead_one + b"#0  f () at a.c:7\nBrea") == (
         b"Breakpoint 1: cuMemAlloc\n#0  f () at a.c:7\n"
     )
     assert lines.rest() == b"Brea"

@@ -9,6 +9,8 @@ SAID_OF_EACH_PROCESS = re.compile(
     rb"\[Switching to |process \d+ is executing new program|\[Detaching |\[Inferior \d+ \(process \d+\) |"
     rb"\[New inferior |\[Attaching after |Program terminated with signal |The program no longer exists|"
     rb"BFD: .* unknown type |warning: .* Shared library architecture unknown |"  # gdb 10 of newer libraries
+    # of a process that has ended while another one stopped; its end is told next
+    rb"Cannot remove breakpoints because program is no longer writable|Further execution is probably impossible|"
     rb"warning: Couldn't reap LWP |\d+\t.*No such file or directory|"
     rb"Thread [\d.]+ .* received signal |Program received signal |\s*$"
 )
