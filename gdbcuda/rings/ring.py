@@ -90,6 +90,7 @@ class RingReader:
         self.memory, self.state = memory, state
         self.rings: dict[int, Ring] = {}
         self.missed = self.missed_before = self.confined = self.so_far = 0
+        self.is_cut = False  # the last look has left rings
 
     def words(self, address: int, count: int) -> Words:
         return struct.unpack(f"<{count}Q", self.memory.read(address, count * WORD))
@@ -104,7 +105,8 @@ class RingReader:
         count = min(state[STATE["COUNT"]], MOST_RINGS)
         found = []
         for address in filter(None, state[STATE["RINGS"] : STATE["RINGS"] + count]):
-            if is_enough():
+            self.is_cut = is_enough()
+            if self.is_cut:
                 break
             ring = self.rings.setdefault(address, Ring(address))
             found.append((ring, self.read_ring(ring)))

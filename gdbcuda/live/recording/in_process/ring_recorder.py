@@ -169,6 +169,8 @@ class RingRecorder(LogNotes):
                 self.look_out(state)
             with waiting.told("cuda-log", lambda: f", {state.reader.so_far} calls read" if state.reader else ""):
                 self.read(state, interrupts.is_waiting)
+            if state.reader.is_cut:
+                console.write(LEFT)
 
     def on_last_call(self) -> None:
         """The process is about to end."""
@@ -197,9 +199,7 @@ class RingRecorder(LogNotes):
         for one, records in found:
             self.note_kernels(state, records)
             state.read.append((one, records))
-        if is_enough():
-            console.write(LEFT)
-        elif sum(len(records) for _, records in state.read) > MANY:
+        if not state.reader.is_cut and sum(len(records) for _, records in state.read) > MANY:
             self.tell(state)
 
     def meet_threads(self, state: RingProcess) -> None:
