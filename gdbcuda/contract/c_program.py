@@ -74,7 +74,7 @@ def machine(call: ShownCall, around: HookSurroundings) -> Iterator[str]:
     """What the program of the cases has between the caller and the function."""
     if call.has_machine:
         source = (Path(around.standin).parents[1] / "contract" / "machine.c").read_text()
-        yield "#define answer printf"
+        yield "#include <signal.h>\n#define answer printf"
         yield "".join(line for line in source.splitlines(keepends=True) if not line.startswith("#include"))
         yield "#undef answer\n"
 

@@ -1,5 +1,36 @@
 #include "contract/contract.h"
 
+#include <signal.h>
+#include <string.h>
+
+/* Of the thread that calls: who blocks signals for a while has to put that back on each way out. */
+static unsigned long signals_before;
+
+static unsigned long blocked_signals(void)
+{
+    sigset_t mask;
+    unsigned long first; /* all that the kernel has */
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    memcpy(&first, &mask, sizeof first);
+    return first;
+}
+
+static void tell(const char *name, unsigned long before, unsigned long after)
+{
+    if (before != after)
+        answer("%s=%#lx>%#lx,", name, before, after);
+}
+
+static void tell_signals(void)
+{
+    unsigned long after = blocked_signals();
+    sigset_t mask;
+    tell("signal-mask", signals_before, after);
+    sigemptyset(&mask);
+    memcpy(&mask, &signals_before, sizeof signals_before);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
 /* What a function has to leave to its caller as it was (System V ABI for x86-64, 3.2.1 and 3.2.3): rbx, rsp, rbp and r12
    to r15, the control bits of MXCSR and the x87 control word; the x87 stack is empty and the direction flag clear. */
 #if defined __x86_64__
@@ -65,14 +96,9 @@ __asm__(".pushsection .text\n"
 
 void *machine_checked(void *function)
 {
+    signals_before = blocked_signals();
     contract_function = function;
     return (void *)contract_checked;
-}
-
-static void tell(const char *name, unsigned long before, unsigned long after)
-{
-    if (before != after)
-        answer("%s=%#lx>%#lx,", name, before, after);
 }
 
 void machine_tell_changes(void)
@@ -87,14 +113,17 @@ void machine_tell_changes(void)
     tell("MXCSR", before->mxcsr & MXCSR_CONTROL, after->mxcsr & MXCSR_CONTROL);
     tell("x87-control-word", before->x87[0], after->x87[0]);
     tell("x87-stack", X87_EMPTY, after->x87[4]);
+    tell_signals();
 }
 #else
 void *machine_checked(void *function)
 {
+    signals_before = blocked_signals();
     return function;
 }
 
 void machine_tell_changes(void)
 {
+    tell_signals();
 }
 #endif
