@@ -269,7 +269,7 @@ def test_a_child_that_loads_while_the_next_one_is_launched(local: Scenario, tmp_
     assert run(local, "--", program).stdout == "all have ended\n"
 
 
-OF_C = """
+OF_EVERY_KIND = """
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,6 +286,14 @@ int main(void)
     cuInit(0);
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxSetCurrent(context);
+    if (vfork() == 0) {
+        execl("/no/such/program", "x", (char *)NULL);
+        _exit(127);
+    }
+    cuMemAlloc_v2(&block, 64 << 20);
+    if (vfork() == 0)
+        _exit(4);
+    cuMemAlloc_v2(&block, 64 << 20);
     posix_spawnp(&(pid_t){0}, "true", NULL, NULL, words, environ);
     cuMemAlloc_v2(&block, 64 << 20);
     int status = system("exit 3");
@@ -298,15 +306,16 @@ int main(void)
 """
 
 
-def test_launches_of_the_c_library(local: Scenario, tmp_path: Path) -> None:
+def test_launches_of_every_kind(local: Scenario, tmp_path: Path) -> None:
+    """One that fails, one without a program, one by posix_spawn, one by system."""
     program = tmp_path / "launches"
-    program.with_suffix(".c").write_text(OF_C)
+    program.with_suffix(".c").write_text(OF_EVERY_KIND)
     line = ["gcc", "-D_GNU_SOURCE", "-o", program, program.with_suffix(".c"), f"-L{local.shim}/standin", "-lcuda"]
     subprocess.run(line, check=True)
     done = run(local, "--break", "cuMemAlloc", "--memory", "--", program)
     assert (done.returncode, done.stdout) == (5, "ended with 3\n")
-    assert done.stderr.count("Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(") == 2
-    assert "not freed at exit: 2 blocks: device 134217728 [128.00 MiB] in 2" in done.stderr
+    assert done.stderr.count("Breakpoint 1  driver libcuda.so.1  cuMemAlloc_v2(") == 4
+    assert "not freed at exit: 4 blocks: device 268435456 [256.00 MiB] in 4" in done.stderr
 
 
 def test_a_step_ends_at_a_launch_and_all_can_run_again(local: Scenario, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gdbcuda.live.stopping import backtrace
 
 QUIETLY = ("pagination off", "print symbol-loading off", "print thread-events off", "print inferior-events off")
 FOLLOWING = ("detach-on-fork off", "schedule-multiple on")
+BY_THE_PROCESS = "target:"  # files as a process has them: of a child that ends without a program gdb asks too late
 ONE_STEP = re.compile(r"\s*(?:s|step|n|next|si|stepi|ni|nexti|fin|finish|u|until|adv|advance|reverse-\w+|kill|k)\b")
 FIRST = 1  # gdb's number of the process that it has started
 _has_ended: list[int] = []  # numbers of inferiors, since the program went on
@@ -28,6 +29,8 @@ def stay() -> None:
     gdb.events.before_prompt.connect(safely.contained(on_prompt))
     for setting in (*FOLLOWING, *QUIETLY):
         gdb_cli.execute(f"set {setting}")
+    if gdb.parameter("sysroot") == BY_THE_PROCESS:
+        gdb_cli.execute("set sysroot")
     presence.ARE_MANY.append(True)
 
 
