@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,14 @@ def test_system_calls_are_not_watched(cuda_gdb: str, local: Scenario) -> None:
     assert re.search("^1 +in the process", text, re.MULTILINE), text
     places = {name for name in ("clone", "syscall") if re.search(rf"^-\d+\.1 .*(in |<){name}\b", text, re.MULTILINE)}
     assert places == {"clone"}, text
+
+
+def test_children_run_without_it(cuda_gdb: str, local: Scenario) -> None:
+    """With a GPU it hangs where it keeps them."""
+    words = [sys.executable, "-m", "gdbcuda", "run", "--batch", "--break", "cuMemAlloc if bytesize > 2G", "--"]
+    child = f"{local.sample('test_alloc')}; exit 7"
+    for program, stops in (["sh", "-c", f"({child})"], 0), (["sh", "-c", f"exec {local.sample('test_alloc')}"], 1):
+        done = subprocess.run([*words, *program], env={**local.environment(), "GDBCUDA_GDB": cuda_gdb}, text=True,
+                              capture_output=True, timeout=120)  # fmt: skip
+        assert (done.returncode, done.stderr.count("\nBreakpoint 1  ")) == (0 if stops else 7, stops), done.stderr
+        assert "what the program starts\nruns without it" in done.stderr and "allocated" in done.stdout, done.stderr

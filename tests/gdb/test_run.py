@@ -9,7 +9,7 @@ from pathlib import Path
 
 import interpreters_here
 import pytest
-from scenario import GDB, ROOT, Scenario, checked
+from scenario import GDB, ROOT, Scenario, checked, is_cuda_gdb
 from terminal import Typist
 
 PYTHON = next(iter(interpreters_here.found().values()))
@@ -43,6 +43,12 @@ if __name__ == "__main__":
     [one.join() for one in all]
     sys.exit(max(abs(one.exitcode) for one in all))
 """
+
+
+@pytest.fixture(autouse=True)
+def _keeps_children() -> None:
+    if is_cuda_gdb():
+        pytest.skip("cuda-gdb keeps no children: gdbcuda run says so")
 
 
 VFORKS = """

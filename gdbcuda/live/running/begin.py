@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.prompt import safely
-from gdbcuda.live.running import to_the_end, together, vforks
+from gdbcuda.live.running import to_the_end, together
 
 MISTAKE = 2
 
@@ -17,7 +17,7 @@ MISTAKE = 2
 def begin(commands: Sequence[str], is_batch: bool) -> None:
     """``commands``: typed in front of ``run``."""
     try:
-        together.stay()
+        together.begin()
         for line in commands:
             gdb_cli.execute_aloud(line)
     except (UserError, gdb.error, gdb.GdbError) as problem:
@@ -25,7 +25,7 @@ def begin(commands: Sequence[str], is_batch: bool) -> None:
         if is_batch:
             gdb_cli.execute_aloud(f"quit {MISTAKE}")
         return
-    vforks.watch()  # behind the user's own breakpoints, which are numbered from 1
+    together.watch()
     if is_batch:
         to_the_end.play()
     else:

@@ -11,6 +11,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.pythons import thread_stacks
@@ -19,19 +20,36 @@ from gdbcuda.live.stopping import backtrace
 
 QUIETLY = ("pagination off", "print symbol-loading off", "print thread-events off", "print inferior-events off")
 FOLLOWING = ("detach-on-fork off", "schedule-multiple on")
+WITHOUT_CHILDREN = ("gdbcuda run: cuda-gdb hangs where it keeps the children of a program that uses a GPU, so what the "
+                    "program starts\nruns without it. With GDBCUDA_GDB=gdb all are kept.\n")  # fmt: skip
 BY_THE_PROCESS = "target:"  # files as a process has them: of a child that ends without a program gdb asks too late
 ONE_STEP = re.compile(r"\s*(?:s|step|n|next|si|stepi|ni|nexti|fin|finish|u|until|adv|advance|reverse-\w+|kill|k)\b")
 FIRST = 1  # gdb's number of the process that it has started
 _has_ended: list[int] = []  # numbers of inferiors, since the program went on
 
 
+def begin() -> None:
+    for setting in QUIETLY:
+        gdb_cli.execute(f"set {setting}")
+    if link.is_cuda_gdb():
+        gdb.write(WITHOUT_CHILDREN, gdb.STDERR)
+    else:
+        stay()
+
+
 def stay() -> None:
     gdb.events.before_prompt.connect(safely.contained(on_prompt))
-    for setting in (*FOLLOWING, *QUIETLY):
+    for setting in FOLLOWING:
         gdb_cli.execute(f"set {setting}")
     if gdb.parameter("sysroot") == BY_THE_PROCESS:
         gdb_cli.execute("set sysroot")
     presence.ARE_MANY.append(True)
+
+
+def watch() -> None:
+    """Behind the user's own breakpoints, which are numbered from 1."""
+    if presence.ARE_MANY:
+        vforks.watch()
 
 
 def on_stop(event: gdb.StopEvent) -> None:
