@@ -88,7 +88,7 @@ class GpuReading:
             calls = self.by_thread(one.thread)
             found = calls.called(public_name(one), start) or calls.around(start, end)
             if found is None:
-                found = self.of_cupti(one, start, end)
+                found = self.of_cupti(one, *calls.fitted(start, end))
                 self.around.update({id(call): found for call in calls.inside(start, end)})
             self.seen[correlation] = found
         return self.seen[correlation]

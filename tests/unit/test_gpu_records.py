@@ -131,6 +131,23 @@ def test_calls_inside_of_one_that_only_cupti_has_seen() -> None:
     assert reading.around == {id(inner): one.cause}
 
 
+@pytest.mark.parametrize(("recorded", "times"), [
+    ([(1.1, 2.4)], (1.0, 2.4)),  # its end is the inner call's at least
+    ([(0.9, 1.7)], (0.9, 2.0)),
+    ([(0.2, 1.1), (1.2, 1.8), (1.9, 4.0)], (1.1, 1.9)),  # the neighbours of the one inside stay outside
+    ([(0.0, 9.0), (1.2, 1.8)], (1.0, 2.0)),
+    ([(0.0, 0.5), (2.5, 3.0)], (1.0, 2.0)),
+])  # fmt: skip
+def test_it_crosses_no_recorded_call(recorded: list[tuple[float, float]], times: tuple[float, float]) -> None:
+    """Microseconds. A slice that overlaps another without being inside is drawn in a wrong place."""
+    calls = []
+    for number, (start, end) in enumerate(recorded):
+        call = Call(number, "cuLaunchKernelEx", start)
+        call.end = end
+        calls.append(call)
+    assert CallsAround(calls).fitted(1.0, 2.0) == times
+
+
 @pytest.mark.parametrize("early", [-900e-9, -500e-9, 0.0, 400e-9])
 def test_short_calls_are_told_apart_by_name(early: float) -> None:
     """They follow each other more closely than the two clocks agree."""
