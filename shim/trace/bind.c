@@ -175,16 +175,23 @@ word recorded(const struct api_function *function, word original, word asker)
     return filter ? filtered(trace, filter, slot, slots + slot * SLOT_SIZE, original) : slots + slot * SLOT_SIZE;
 }
 
+/* That begins there; MOST_FUNCTIONS for none. Inside of a slot are return addresses. */
+static word slot_at(const struct trace *trace, word address)
+{
+    word offset = address - (word)*THERE(gdbcuda_slots_v1), slot = 0;
+    if (offset / SLOT_SIZE < MOST_FUNCTIONS)
+        return offset % SLOT_SIZE ? MOST_FUNCTIONS : offset / SLOT_SIZE;
+    if (!address || !trace->filters) /* 0 marks those that no code asks before */
+        return MOST_FUNCTIONS;
+    while (slot < MOST_FUNCTIONS && trace->filtered[slot] != address)
+        slot++;
+    return slot;
+}
+
 word recorded_at(word address)
 {
-    const struct trace *trace = THERE(gdbcuda_trace);
-    word offset = address - (word)*THERE(gdbcuda_slots_v1), slot = offset / SLOT_SIZE;
-    if (slot >= MOST_FUNCTIONS || offset % SLOT_SIZE)
-        for (slot = 0; trace->filters && slot < MOST_FUNCTIONS && trace->filtered[slot] != address; slot++)
-            ;
-    if (!address || slot >= MOST_FUNCTIONS || (!trace->filters && offset / SLOT_SIZE >= MOST_FUNCTIONS))
-        return address; /* 0 marks those that no code asks before */
-    word original = (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL];
+    word slot = slot_at(THERE(gdbcuda_trace), address);
+    word original = slot < MOST_FUNCTIONS ? (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL] : 0;
     return original ? original : address;
 }
 

@@ -79,6 +79,17 @@ int main(void) {
     return cuInit(0) || (*(int (*const volatile *)(int *, int))constant)(&device, 0) || !*(char *volatile *)&behind;
 }
 """
+ASKS_FOR_ITS_CALLER = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+int cuDeviceGet(int *device, int ordinal) {
+    Dl_info caller;
+    int known = dladdr(__builtin_return_address(0), &caller);
+    puts(known ? strrchr(caller.dli_fname, '/') + 1 : "nobody");
+    return *device = ordinal;
+}
+"""
 CHANGES_ITS_TABLE = """
 int cuDeviceGet(int *device, int ordinal), cuDeviceGetCount(int *count);
 static int nothing(int *count) { return *count = 0; }
@@ -162,6 +173,15 @@ def test_what_a_constructor_has_put_into_a_variable_stays(trace: Trace, built: B
     plugin = built(CHANGES_ITS_TABLE, "-shared", "-fPIC", name="plugin.so")
     found = trace(built(LOADS), str(plugin))
     assert (found.done.returncode, found.counts()) == (0, {"cuInit": 1, "cuDeviceGet": 7})
+
+
+@pytest.mark.parametrize("options", [(), ("--filter", "ordinal == 0")])
+def test_a_hook_that_asks_for_its_caller(trace: Trace, built: Built, options: tuple[str, ...]) -> None:
+    """It sees who calls it: the recorder, and not another function that is recorded."""
+    hook = built(ASKS_FOR_ITS_CALLER, "-fno-plt", "-shared", "-fPIC", name="libhook.so")
+    found = trace(built(TABLE, "-fno-plt"), options=(*options, "--hook", str(hook)))
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    assert found.done.stdout == "libgdbcuda-trace.so\n" and found.counts()["cuDeviceGet"] >= 1
 
 
 def test_where_nobody_may_write_that_is_said(trace: Trace, built: Built) -> None:
