@@ -22,6 +22,7 @@ from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import counted, some
 
+FORGETS = "cudaGetLastError"
 ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
 
 
@@ -161,6 +162,12 @@ class OneCall:
         yield from self.of_machine()
         yield from self.memory()
         yield from self.of_contexts()
+        yield from self.of_last_error()
+
+    def of_last_error(self) -> Iterator[Broken]:
+        """Who asks the runtime for it has it forgotten, and nobody can put it back."""
+        if self.function.symbol != FORGETS and any(one.symbol == FORGETS for one in self.reached):
+            yield self.found("the program's last error is forgotten", f"it asks {FORGETS} by itself")
 
     def of_contexts(self) -> Iterator[Broken]:
         """Of this thread, where the hook library has changed them for itself."""

@@ -72,6 +72,7 @@ def each_status(call: OneCall) -> Iterator[Broken]:
         yield from call.no_status()
         yield from call.of_machine()
         yield from call.of_contexts()
+        yield from call.of_last_error()
         if call.is_reached and not call.is_passed_on:
             lost[name] = call.found("", call.of_result())
         if call.is_reached:
