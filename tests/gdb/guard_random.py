@@ -32,20 +32,24 @@ def change(what: str) -> None:
 
 
 def go() -> None:
-    global stops, wrong, guarded, late
+    global stops, wrong, guarded
     gdb.execute("cuda-break cuMemAlloc --in libguardhook.so --once if bytesize >= 2T", to_string=True)
     guarded += bool(guards.PROCESSES().guards)
-    gdb.execute("continue", to_string=True)
-    while is_of_a_deleted_breakpoint():
-        late += 1
-        gdb.execute("continue", to_string=True)
+    go_on()
     stops += 1
     wrong += int(gdb.parse_and_eval("bytesize")) < 1 << 40
 
 
-def is_of_a_deleted_breakpoint() -> bool:
-    """gdbserver tells late that another thread has stepped onto one (tests/decisions/links.md)."""
-    return signals[-1] == "SIGTRAP" and int(gdb.parse_and_eval("(long)$pc")) == inside
+def go_on() -> None:
+    """gdbserver tells late that another thread has stepped onto a deleted one (tests/decisions/links.md)."""
+    global late
+    while True:
+        before = len(signals)
+        gdb.execute("continue", to_string=True)
+        is_alive = gdb.selected_inferior().pid
+        if not is_alive or "SIGTRAP" not in signals[before:] or int(gdb.parse_and_eval("(long)$pc")) != inside:
+            return
+        late += 1
 
 
 for _ in range(ROUNDS):
@@ -54,5 +58,7 @@ for _ in range(ROUNDS):
         go()
     else:
         change(what)
-print(f"rounds {ROUNDS}, stops {stops > 20}, wrong stops {wrong}, guarded {guarded > stops // 2}, late {late}")
 gdb.execute("delete")
+go_on()
+print(f"rounds {ROUNDS}, stops {stops > 20}, wrong stops {wrong}, guarded {guarded > stops // 2}, late {late}")
+print("ended", not gdb.selected_inferior().pid, gdb.convenience_variable("_exitcode"))

@@ -71,9 +71,8 @@ def test_random_changes_while_threads_call_and_signals_arrive(scenario: Scenario
     script = Path(__file__).with_name("guard_random.py")
     words = (ON, f"set $inside = {inside}", "set cuda-stop-info off")
     words += ("handle SIGALRM nostop noprint pass", "tbreak main", "RUN", "delete")
-    text = scenario.run(program, *words, f"source {script}", "continue", hook=hook, arguments=("6000", "signals"))
-    assert "rounds 150, stops True, wrong stops 0" in text, text
-    assert "exited normally" in text
+    text = scenario.run(program, *words, f"source {script}", hook=hook, arguments=("6000", "signals"))
+    assert "rounds 150, stops True, wrong stops 0" in text and "\nended True 0\n" in text, text
     assert scenario.place == "gdbserver" or "late 0" in text, text
     assert "wrong 0" in text or (scenario.place == "gdbserver" and not re.search(r"^wrong", text, re.MULTILINE))
     if "guarded False" in text:
