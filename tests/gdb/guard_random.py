@@ -44,10 +44,9 @@ def go_on() -> None:
     """gdbserver tells late that another thread has stepped onto a deleted one (tests/decisions/links.md)."""
     global late
     while True:
-        before = len(signals)
         gdb.execute("continue", to_string=True)
         is_alive = gdb.selected_inferior().pid
-        if not is_alive or "SIGTRAP" not in signals[before:] or int(gdb.parse_and_eval("(long)$pc")) != inside:
+        if not is_alive or signals[-1] != "SIGTRAP" or int(gdb.parse_and_eval("(long)$pc")) != inside:
             return
         late += 1
 
