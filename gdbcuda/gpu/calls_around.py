@@ -32,20 +32,24 @@ class CallsAround:
         return None
 
     def inside(self, start: float, end: float) -> list[Call]:
-        """By the middle of each."""
         some = self.calls[bisect.bisect_left(self.starts, start - SLACK) : bisect.bisect_right(self.starts, end)]
-        return [call for call in some if start <= (call.start + call.last_seen) / 2 <= end]
+        return [call for call in some if is_inside(call, start, end)]
 
     def fitted(self, start: float, end: float) -> tuple[float, float]:
-        """The times of a call that CUPTI has seen, moved so that it crosses none: its clock is some
-        hundred nanoseconds off the processor's, and what overlaps without being inside cannot be drawn in one lane."""
+        """The times of a call that CUPTI has seen, moved so that it crosses none: its clock is some hundred nanoseconds
+        off the processor's, and what overlaps without being inside cannot be drawn in one lane."""
         first, last = start, end
         low = max(bisect.bisect_left(self.starts, start) - MOST_INSIDE, 0)
         for call in self.calls[low : bisect.bisect_right(self.starts, end)]:
-            if start <= (call.start + call.last_seen) / 2 <= end:
+            if is_inside(call, start, end):
                 first, last = min(first, call.start), max(last, call.last_seen)
             elif call.start < start < call.last_seen < end:
                 first = max(first, call.last_seen)
             elif start < call.start < end < call.last_seen:
                 last = min(last, call.start)
         return first, last
+
+
+def is_inside(call: Call, start: float, end: float) -> bool:
+    """By its middle."""
+    return start <= (call.start + call.last_seen) / 2 <= end

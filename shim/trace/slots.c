@@ -1,8 +1,7 @@
 /* What is compiled with -fno-plt calls through a slot that the loader has filled without asking anybody, and so does
  * who takes a function's address, in code or as the initial value of a variable. The slots of an object are led to what
- * records once the loader has filled them: in
- * front of the program's first constructor, and when a later dlopen begins or dlsym is asked: under the lock of the loader,
- * which has filled those of all objects that are there by then. */
+ * records once the loader has filled them: in front of the program's first constructor, and when a later dlopen begins
+ * or dlsym is asked: under the lock of the loader, which has filled those of all objects that are there by then. */
 #include "symbols.h"
 
 #include <fcntl.h>

@@ -65,13 +65,18 @@ def test_a_process_that_runs(shim: Path, tmp_path: Path, calling: str) -> None:
     assert {call["caller"]["function"] for call in calls} == {"allocate"}
 
 
+def watched_for_a_second(pid: int, log: Path, shim: Path) -> str:
+    """What gdbcuda says."""
+    line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(pid), "--function", "cuMemAlloc", "--for", "1s", "-o",
+            str(log)]  # fmt: skip
+    return str(started(line, shim).communicate(timeout=100)[1])
+
+
 def test_a_process_that_runs_is_watched_for_a_time(shim: Path, tmp_path: Path, calling: str) -> None:
     log = tmp_path / "calls.jsonl"
     with subprocess.Popen([calling], env=variables(shim), stdout=subprocess.DEVNULL) as target:
         try:
-            line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
-                    "--for", "1s", "-o", str(log)]  # fmt: skip
-            told = started(line, shim).communicate(timeout=100)[1]
+            told = watched_for_a_second(target.pid, log, shim)
             assert "watching for 1 s" in told and target.poll() is None, told
         finally:
             target.kill()
@@ -128,9 +133,7 @@ def test_a_library_that_is_no_more_where_it_was(shim: Path, tmp_path: Path, call
             library.unlink()
             if is_replaced:
                 shutil.copy(shim / "standin" / "libcuda.so.1", library)
-            line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
-                    "--for", "1s", "-o", str(log)]  # fmt: skip
-            told = started(line, shim).communicate(timeout=100)[1]
+            told = watched_for_a_second(target.pid, log, shim)
             assert "cuMemAlloc of libcuda.so.1 (driver)" in told and target.poll() is None, told
         finally:
             target.kill()

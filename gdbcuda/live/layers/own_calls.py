@@ -32,4 +32,5 @@ def has_constant(path: str, text: str) -> bool:
     from gdbcuda import elf
 
     constants = elf.open(path).contents(".rodata")
-    return constants is not None and b"\0%s\0" % text.encode() in b"\0" + constants.read(0, MOST_CONSTANTS)
+    found, word = constants.read(0, MOST_CONSTANTS) if constants is not None else b"", b"%s\0" % text.encode()
+    return found.startswith(word) or b"\0" + word in found
