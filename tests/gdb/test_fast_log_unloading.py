@@ -22,6 +22,14 @@ def test_every_call_of_a_library_that_comes_again(placed: Scenario, reloading) -
     assert re.search(rf"cuMemAlloc_v2 +hook +{ROUNDS * 5} ", said), said
 
 
+def test_a_fault_behind_its_calls(placed: Scenario, reloading) -> None:
+    """Its code stays for calls that return into it, and is used again: the recorder has to go on with that, too."""
+    fault = "cuda-fail cuMemAlloc --from any with 2 --after-call if bytesize > 100G"
+    said = run(placed, reloading, fault, "cuda-log start --fast cuMemAlloc", "RUN", "cuda-log summary")
+    assert AS_ALONE in said, said
+    assert re.search(rf"cuMemAlloc_v2 +hook +{ROUNDS * 5} ", said), said
+
+
 POLLING = """
 #include <dlfcn.h>
 #include <sys/mman.h>

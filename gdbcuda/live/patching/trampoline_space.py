@@ -81,6 +81,8 @@ def place(
         return trampoline.build(found, tests, address, counter, slots, failing, faults)
 
     if is_unwound(found.function) and (again := kept_as(built)) is not None:
+        if recorded is not None:
+            recorded.tell(again)  # its slots may have stood for the function elsewhere meanwhile
         return again
     made = in_library(found.function, failing.address if failing is not None else found.function, built)
     if made is not None and recorded is not None:
