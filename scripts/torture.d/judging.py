@@ -43,9 +43,11 @@ BROUGHT_LATE = re.compile(  # at a breakpoint, or by a signal; before its librar
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
+GDBS = "gdb waits"  # the kind of what gdb does without us as often: tests/decisions/processes.md
+NOBODY_RUNS = "No unwaited-for children left."  # said where the one thread that gdb was stepping is gone
 LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: manual, page 19
 SLOW = "slow"  # the kind of a run that the machine had no time for
-KNOWN = (SERVERS, LOADERS, SLOW)  # shown and not counted
+KNOWN = (SERVERS, GDBS, LOADERS, SLOW)  # shown and not counted
 STATIC_TLS = "cannot allocate memory in static TLS block"
 FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")  # of a thread that it has freed
 # A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
@@ -77,7 +79,7 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
-    if fault := of_server(session, run):
+    if fault := of_server(session, run) or of_waiting(session, run):
         return [fault]
     if run.slow:
         return [Difference(SLOW, run.stuck)]
@@ -105,6 +107,11 @@ def of_server(session: Session, run: Outcome) -> Difference | None:
     if run.killed and re.search(r"program (gone|.* Z \()", run.stuck):
         return Difference(SERVERS, f"it does not tell that the program was killed: {run.stuck}")
     return None
+
+
+def of_waiting(session: Session, run: Outcome) -> Difference | None:
+    is_gdbs = session.in_place and run.killed and run.stuck and NOBODY_RUNS in run.text
+    return Difference(GDBS, f"for a program that was killed: {run.stuck}") if is_gdbs else None
 
 
 def of_gdb(run: Outcome) -> list[Difference]:

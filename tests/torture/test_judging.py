@@ -222,3 +222,21 @@ def test_what_gdbserver_does_without_us_is_told_as_its_own(
     plain = Outcome(out=GOOD, status=3)
     assert {one.kind for one in judging.differences(build, session, plain, run, False)} == found
     assert Finding(0, "gdbserver", "").is_gdbs
+
+
+@pytest.mark.parametrize(
+    ("in_place", "text", "found"),
+    [
+        (True, "No unwaited-for children left.\n", "gdb waits"),
+        (True, "", "stuck"),
+        (False, "No unwaited-for children left.\n", "stuck"),
+    ],
+)
+def test_gdb_that_waits_for_a_killed_program_is_told_as_gdbs(
+    build: Build, watch: Watch, in_place: bool, text: str, found: str
+) -> None:
+    session = Session("local", "killed", "nothing", [watch], in_place=in_place)
+    run = Outcome(killed=True, stuck="gdb gdb S (82 ticks), program gone", text=text)
+    plain = Outcome(out=GOOD, status=3)
+    assert [one.kind for one in judging.differences(build, session, plain, run, False)] == [found]
+    assert Finding(0, found, "").is_gdbs == (found == "gdb waits")
