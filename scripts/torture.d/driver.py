@@ -170,7 +170,7 @@ class Session:
             self.take_back()
 
     def act(self, line):
-        if line.startswith("delete") and is_in_resolver():
+        if (line.startswith("delete") and is_in_resolver()) or (line == "finish" and is_at_first_instruction()):
             return
         stops = len(NOTED)
         run(line, harmless=True)
@@ -284,6 +284,12 @@ def is_in_resolver():
     """Of an indirect function that has a breakpoint: where that is deleted now gdb alone, 10 to 16, aborts as soon as
     the resolver returns. (gdb's elfread.c: elf_gnu_ifunc_resolver_return_stop, its assertion.)"""
     return "IFUNC resolver return" in gdb.execute("maintenance info breakpoints", to_string=True)
+
+
+def is_at_first_instruction():
+    """Of the program, behind an exec: gdb takes the number of its arguments for the address that it returns to, and
+    says "Cannot access memory at address 0x6". (gdb 13.1 alone: starti, finish.)"""
+    return function_here() == "_start"
 
 
 def function_here():
