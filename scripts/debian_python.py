@@ -11,7 +11,10 @@ from pathlib import Path
 
 from debian_gdb import CACHE, Release, Unavailable, command, locked, say, unpack
 
-RELEASES = {"3.14": Release("forky", packages=("python3.14-minimal", "python3.14"))}
+RELEASES = {
+    "3.14": Release("forky", packages=("python3.14-minimal", "python3.14")),
+    "3.15": Release("sid", packages=("python3.15-minimal", "python3.15")),
+}
 
 
 def folder(version: str) -> Path:

@@ -12,7 +12,8 @@ NOWHERE = -1  # this version has no such field
 
 
 class Layout(NamedTuple):
-    """``thread_key``: where ``_PyRuntime`` has the thread-specific data of a thread's own state, a Py_tss_t.
+    """``thread_key``: where ``_PyRuntime`` has the thread-specific data of a thread's own state, a Py_tss_t
+    (NOWHERE in 3.15: it is found by its thread's number).
     ``frame_of``: the offsets that lead from a thread state to its innermost frame, each but the last read as a
     pointer. ``frame_size`` bytes of a frame hold all that is asked of it. ``frame_copy``: which of the code's copies it
     runs, ``code_copies``: where these are (free-threaded 3.14: each thread has one)."""

@@ -34,7 +34,8 @@ def fields(one: Layout) -> dict[str, int]:
         "CODE_OBJECT_SIZE": one.code_lines + 8, "BYTES_SIZE": one.bytes_size, "BYTES_DATA": one.bytes_data,
         "TEXT_LENGTH": one.text_length, "TEXT_STATE": one.text_state, "TEXT_ASCII": one.text_ascii,
         "TEXT_COMPACT": one.text_compact, "STATE_SHIFT": one.state_shift,
-        "INTERPRETERS": one.interpreters, "THREADS": one.interpreter_threads, "NEXT": one.thread_next,
+        "INTERPRETERS": one.interpreters, "INTERPRETER_NEXT": one.interpreter_next,
+        "THREADS": one.interpreter_threads, "NEXT": one.thread_next,
         "COPY": one.frame_copy, "COPIES": one.code_copies,
     }  # fmt: skip
 

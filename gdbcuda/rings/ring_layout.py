@@ -119,15 +119,16 @@ FILTER = offsets("CODE", "SIZE_OF_CODE", ("NAME", 14))
 CALL_BEGINS = int.from_bytes(b"\0\0\0\0\0cal", "little")
 
 # At PYTHON_SYMBOL: how a CPython in the process lays out its structs, as `cpython.layouts` names it. RUNTIME: its
-# _PyRuntime, 0 where there is none. FRAME, THROUGH: from the thread state to its frame; INTERPRETERS, THREADS, NEXT:
-# from _PyRuntime to the first interpreter, to its thread states and on. NAMES: of functions whose calls get the Python
-# that led to them. TOLD: where what belongs into PYTHON_STACKS is, in a process that has no folder, and how many bytes
-# were asked for of it; MOST_TOLD at most are there.
+# _PyRuntime, 0 where there is none. FRAME, THROUGH: from the thread state to its frame; INTERPRETERS, INTERPRETER_NEXT,
+# THREADS, NEXT: from _PyRuntime to the first interpreter and on, from each to its thread states and on. NAMES: of
+# functions whose calls get the Python that led to them. TOLD: where what belongs into PYTHON_STACKS is, in a process
+# that has no folder, and how many bytes were asked for of it; MOST_TOLD at most are there.
 PYTHON_SYMBOL, MOST_TOLD = "gdbcuda_python_v1", 16 << 20
 PYTHON_FIELDS = ("FRAME", "THROUGH", "PTHREAD", "KEY", "FRAME_SIZE", "PREVIOUS", "CODE", "POSITION", "OWNER",
                  "CODE_MASK", "CODE_START", "CODE_FILE", "CODE_NAME", "CODE_FIRST_LINE", "CODE_LINES",
                  "CODE_OBJECT_SIZE", "BYTES_SIZE", "BYTES_DATA", "TEXT_LENGTH", "TEXT_STATE", "TEXT_ASCII",
-                 "TEXT_COMPACT", "STATE_SHIFT", "INTERPRETERS", "THREADS", "NEXT", "COPY", "COPIES")  # fmt: skip
+                 "TEXT_COMPACT", "STATE_SHIFT", "INTERPRETERS", "INTERPRETER_NEXT", "THREADS", "NEXT", "COPY",
+                 "COPIES")  # fmt: skip
 PYTHON = offsets("RUNTIME", "VERSION", "SALT", "NAMES", "NAMES_SIZE", "TOLD", "TOLD_SIZE", *PYTHON_FIELDS)
 IS_PYTHON, MOST_PYTHON, NOWHERE_KNOWN = 1 << 63, 128, 1 << 30
 

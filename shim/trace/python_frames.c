@@ -21,17 +21,6 @@ static word own(word offset)
     return found;
 }
 
-/* The thread state that Python keeps for this thread; 0 where there is none. */
-static word thread_state(struct python_reader *reader)
-{
-    const word *python = reader->python;
-    word key = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_KEY]), number = key >> 32;
-    if (number >= MOST_KEYS || !(unsigned)key) /* it has not begun, or has ended */
-        return 0;
-    word state = own(KEYS_AT + number * 2 * sizeof(word) + sizeof(word));
-    return python_word(reader, state + python[PYTHON_PTHREAD]) == own(0x10) ? state : 0;
-}
-
 static word innermost(struct python_reader *reader, word state)
 {
     const word *python = reader->python;
@@ -39,6 +28,63 @@ static word innermost(struct python_reader *reader, word state)
     if (python[PYTHON_THROUGH] != NONE)
         place = python_word(reader, place) + python[PYTHON_THROUGH];
     return python_word(reader, place);
+}
+
+/* The thread states of every interpreter, one after the other. */
+struct states {
+    struct python_reader *reader;
+    word interpreter, state, left;
+};
+
+static struct states all_states(struct python_reader *reader)
+{
+    const word *python = reader->python;
+    word first = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_INTERPRETERS]);
+    return (struct states){reader, first, first ? python_word(reader, first + python[PYTHON_THREADS]) : 0, MOST_THREADS};
+}
+
+static word next_state(struct states *states)
+{
+    const word *python = states->reader->python;
+    while (!states->state && states->interpreter && states->left) {
+        states->left--;
+        states->interpreter = python_word(states->reader, states->interpreter + python[PYTHON_INTERPRETER_NEXT]);
+        if (states->interpreter)
+            states->state = python_word(states->reader, states->interpreter + python[PYTHON_THREADS]);
+    }
+    word found = states->state;
+    if (!found || !states->left)
+        return 0;
+    states->left--;
+    states->state = python_word(states->reader, found + python[PYTHON_NEXT]);
+    return found;
+}
+
+/* One that runs Python comes first: a thread may have the number of one that has ended. */
+static word state_by_number(struct python_reader *reader)
+{
+    struct states states = all_states(reader);
+    word found = 0;
+    for (word one; (one = next_state(&states));)
+        if (python_word(reader, one + reader->python[PYTHON_PTHREAD]) == own(0x10)) {
+            found = one;
+            if (innermost(reader, one))
+                return one;
+        }
+    return found;
+}
+
+/* The thread state that Python keeps for this thread; 0 where there is none. */
+static word thread_state(struct python_reader *reader)
+{
+    const word *python = reader->python;
+    if (python[PYTHON_KEY] == NONE)
+        return state_by_number(reader);
+    word key = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_KEY]), number = key >> 32;
+    if (number >= MOST_KEYS || !(unsigned)key) /* it has not begun, or has ended */
+        return 0;
+    word state = own(KEYS_AT + number * 2 * sizeof(word) + sizeof(word));
+    return python_word(reader, state + python[PYTHON_PTHREAD]) == own(0x10) ? state : 0;
 }
 
 static word code_of(const word *python, const char *frame)
@@ -89,10 +135,9 @@ static int python_waits(struct python_reader *reader, word state)
 /* The one that waits; 0 where none does, or where two do and either may be meant. */
 static word waiting_thread(struct python_reader *reader, word state)
 {
-    const word *python = reader->python;
-    word found = 0, interpreter = python_word(reader, python[PYTHON_RUNTIME] + python[PYTHON_INTERPRETERS]);
-    word one = interpreter ? python_word(reader, interpreter + python[PYTHON_THREADS]) : 0;
-    for (word i = 0; one && i < MOST_THREADS; i++, one = python_word(reader, one + python[PYTHON_NEXT]))
+    struct states states = all_states(reader);
+    word found = 0;
+    for (word one; (one = next_state(&states));)
         if (one != state && python_waits(reader, one)) {
             if (found)
                 return 0;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import debian_python
 
-MINORS = range(9, 15)
+MINORS = range(9, 16)
 WITHOUT_GIL = ("3.13t", "3.14t")
 
 
