@@ -55,6 +55,9 @@ def test_nvidias_runtime_asks_for_everything_and_stops_at_its_own_test(shim: Pat
     assert {status for _, status in asked} == {"CUDA_SUCCESS"}
     assert "cuInit(Flags=0) = CUDA_SUCCESS" in done.stderr
     assert re.search(r"^cuGetExportTable\(.* = CUDA_ERROR_NOT_FOUND$", done.stderr, re.MULTILINE)
+    done = client(shim, "-c", ASK_THE_RUNTIME * 2, str(VENDORS_RUNTIME))
+    assert done.stdout == "500\n500\n" and done.stderr.count("\n") == 1
+    assert f"fails with error 500. Where it is a library, LD_PRELOAD={shim}/standin/libcudart.so.12 (or" in done.stderr
 
 
 def test_without_a_driver_the_runtime_says_so(shim: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-/* How clients find functions and names: cuGetProcAddress, cuGetExportTable, the names of errors. */
+/* How clients find functions and names: cuGetProcAddress, the names of errors. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -87,14 +87,6 @@ DRIVER_ANY(cuGetProcAddress)(const char *symbol, void **pfn, int cudaVersion, cu
     INVALID_IF(!symbol || !pfn || flags & ~known_flags);
     return find(symbol, pfn, cudaVersion, flags) == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS
                                                                                 : CUDA_ERROR_NOT_FOUND;
-}
-
-/* These tables are private between the vendor's libraries, and part of their test of each other: there are none. */
-DRIVER_ANY(cuGetExportTable)(const void **ppExportTable, const CUuuid *pExportTableId)
-{
-    INVALID_IF(!ppExportTable || !pExportTableId);
-    *ppExportTable = NULL;
-    return CUDA_ERROR_NOT_FOUND;
 }
 
 const char *error_name(int code)
