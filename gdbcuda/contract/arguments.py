@@ -56,6 +56,11 @@ class Arguments(NamedTuple):
     values: list[bytes]
     pointees: list[CallerMemory | None]
 
+    @property
+    def pokes(self) -> list[str]:
+        """The commands that put there what its pointers lead to."""
+        return [f"poke {one.offset:x} {one.before.hex()}" for one in self.pointees if one and one.before]
+
     def without(self, index: int) -> Arguments:
         """NULL instead of that pointer."""
         pointees = list(self.pointees)

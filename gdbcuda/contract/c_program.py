@@ -82,19 +82,21 @@ def machine(call: ShownCall, around: HookSurroundings) -> Iterator[str]:
 def declared(call: ShownCall) -> Iterator[str]:
     """The function, and the memory that its pointers lead to."""
     function = call.function
-    for index, parameter in enumerate(function.parameters):
-        if parameter.type.kind in ("struct", "union"):
-            yield by_value(parameter)
-        pointee, value = call.given.pointees[index], call.given.values[index]
-        if pointee is not None:
-            yield f"static _Alignas(16) unsigned char {parameter.name}_[] = {braces(pointee.before)};"
-        elif parameter.type.kind in ("struct", "union", "float"):
-            yield f"static _Alignas(16) unsigned char {parameter.name}_[] = {braces(value)};"
+    yield from (by_value(one) for one in function.parameters if one.type.kind in ("struct", "union"))
+    yield from memory(call)
     yield f'static char text[] = "{TEXT[:-1].decode()}";'
     types = ", ".join(c_type(parameter) for parameter in function.parameters) or "void"
     result = "void *" if function.result.kind == "pointer" else integer(function.result)
     called = f"{result} (*{function.symbol})({types})" if call.way != LINKED else f"{result} {function.symbol}({types})"
     yield f"{called};\n"
+
+
+def memory(call: ShownCall, prefix: str = "") -> Iterator[str]:
+    """Of its arguments, where that has a name."""
+    for parameter, pointee, value in zip(call.function.parameters, call.given.pointees, call.given.values):
+        if pointee is not None or parameter.type.kind in ("struct", "union", "float"):
+            there = braces(pointee.before if pointee else value)
+            yield f"static _Alignas(16) unsigned char {prefix}{parameter.name}_[] = {there};"
 
 
 def main(call: ShownCall) -> Iterator[str]:
@@ -153,21 +155,21 @@ def ready(call: ShownCall) -> Iterator[str]:
         yield f'((int (*)())dlsym(library, "{name}"))({words};'
 
 
-def pointers(call: ShownCall) -> Iterator[str]:
+def pointers(call: ShownCall, prefix: str = "") -> Iterator[str]:
     """Inside what is pointed to."""
     to_text = (call.arena + TEXT_AT).to_bytes(WORD, "little")
     for parameter, pointee in zip(call.function.parameters, call.given.pointees):
         for at in range(0, len(pointee.before) if pointee else 0, WORD):
             if pointee is not None and pointee.before[at : at + WORD] == to_text:
-                yield f"memcpy({parameter.name}_ + {at}, &(char *){{text}}, sizeof(char *));"
+                yield f"memcpy({prefix}{parameter.name}_ + {at}, &(char *){{text}}, sizeof(char *));"
 
 
-def argument(call: ShownCall, index: int) -> str:
+def argument(call: ShownCall, index: int, prefix: str = "") -> str:
     parameter, pointee = call.function.parameters[index], call.given.pointees[index]
     if pointee is not None:
-        return f"{parameter.name}_"
+        return f"{prefix}{parameter.name}_"
     if parameter.type.kind in ("struct", "union", "float"):
-        return f"*({c_type(parameter)} *){parameter.name}_"
+        return f"*({c_type(parameter)} *){prefix}{parameter.name}_"
     if call.before and call.before[0] == index:
         return f"({c_type(parameter)})given"
     return f"({c_type(parameter)}){number(call.given.values[index])}"

@@ -42,14 +42,37 @@ void command_call(void)
         return;
     }
     errno = before;
+    between_step(address);
     function->call(machine_checked(address), arguments, result);
     int after = errno;
+    between_end();
     for (size_t i = 0; i < function->result_size; i++)
         answer("%02x", result[i]);
     answer(" %x -", after);
     machine_tell_changes();
     arena_tell_changes();
     answer("\n");
+}
+
+static struct {
+    const struct contract_function *function;
+    void *address, *arguments[ARGUMENTS];
+    unsigned char values[ARGUMENTS][LARGEST], result[LARGEST];
+} kept;
+
+void call_keep(void)
+{
+    kept.function = function;
+    kept.address = address;
+    memcpy(kept.values, values, sizeof values);
+    for (int i = 0; i < ARGUMENTS; i++)
+        kept.arguments[i] = kept.values[i];
+}
+
+void call_kept(void)
+{
+    if (kept.function && kept.address)
+        kept.function->call(kept.address, kept.arguments, kept.result);
 }
 
 static double now(void)

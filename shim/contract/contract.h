@@ -40,6 +40,9 @@ void command_call(void); /* SYMBOL ADDRESS ERRNO HEX...: RESULT ERRNO MACHINE CH
 /* COUNT HEX: the call that was made last; MADE DIFFERENT. So many were made in time, and so many gave another result than
    that one. What reaches the stand-in is not written down. */
 void command_again(void);
+/* The call that was made last is kept, and made again by whom it takes. */
+void call_keep(void);
+void call_kept(void);
 /* RESOLVER ADDRESS NAME HEX...: STATUS HOW and the place of what is handed out. Behind NAME the offsets of three places in
    the arena, to which arguments point: the name, what is handed out, how it was found. */
 void command_handed_out(void);
@@ -47,6 +50,12 @@ void command_handed_out(void);
 /* machine.c: what to call in its stead to learn what a function does to its caller's registers. A call at a time. */
 void *machine_checked(void *function);
 void machine_tell_changes(void); /* "NAME=BEFORE>AFTER," of each */
+
+/* between.c: `first` in another thread, then `call` there between each two instructions that this thread's call has in the
+   library of that path. False where that cannot be. */
+bool between_begin(const char *path, void (*first)(void), void (*call)(void));
+void between_step(const void *function); /* which is called next */
+void between_end(void);
 
 /* finding.c: how a program comes to a function; "ADDRESS OBJECT+OFFSET SYMBOL", or "0" */
 void tell_place(void *address);

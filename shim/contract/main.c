@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static int channel;
 static FILE *said;
@@ -55,12 +56,14 @@ static void command_set(void)
 }
 
 static void command_aside(void);
+static void command_between(void);
 
 static const struct command {
     const char *name;
     void (*run)(void);
 } commands[] = {
-    {"again", command_again}, {"aside", command_aside}, {"call", command_call}, {"code", command_code},
+    {"again", command_again}, {"aside", command_aside}, {"between", command_between}, {"call", command_call},
+    {"code", command_code},
     {"dlerror", command_dlerror}, {"dlsym", command_dlsym}, {"dlvsym", command_dlvsym},
     {"end", command_end}, {"fork", command_fork}, {"handed-out", command_handed_out},
     {"linked", command_linked}, {"open", command_open},
@@ -122,6 +125,26 @@ static void command_aside(void)
     if (pthread_create(&thread, NULL, obey_some, &count))
         exit(3);
     pthread_join(thread, NULL);
+}
+
+static unsigned long other_commands;
+
+static void be_the_other(void)
+{
+    answer("%x\n", (unsigned)gettid());
+    obey_some(&other_commands);
+    call_keep();
+}
+
+/* COUNT PATH: a thread obeys so many commands, the last of which is a call. It makes that again between each two
+   instructions of that library in the next call. Its number; 0 where that cannot be. */
+static void command_between(void)
+{
+    other_commands = next_number();
+    char *path = rest ? rest : "";
+    path[strcspn(path, "\n")] = 0;
+    if (!between_begin(path, be_the_other, call_kept))
+        answer("0\n");
 }
 
 int main(int count, char **words)

@@ -74,6 +74,7 @@ def test_names_that_are_answered_rightly(files: ConformFiles) -> None:
     ("transparent/by_dlsym", "transparent/cuMemAlloc_v2", "result 0, errno 77"),
     ("transparent/registers", "transparent/cuMemFree_v2", "not as before: rbx=0x5a5a5a5a5a5a5b00>"),
     ("transparent/sampled", "transparent/cuMemcpyHtoD_v2", "result 0, errno"),
+    ("transparent/static_answer", "transparent/nvmlDeviceGetMemoryInfo", "result 999, errno 77"),
     ("resolving/suffix_taken", "resolving/unknown names by cuGetProcAddress", "cuMemAlloc_v2 of "),
     ("minus_one", "status/cuMemAlloc_v2", "result -1, errno 11"),
     ("status/one_hidden", "status/cuMemAlloc_v2", "result 999, errno 77"),

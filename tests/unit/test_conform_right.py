@@ -160,6 +160,63 @@ RIGHT = [
         {
             return dev < 0 || dev > 63 ? CUDA_ERROR_INVALID_DEVICE : NEXT(cuDeviceGetName)(name, len, dev);
         }"""),
+    Right("static_memory_under_a_lock", ["transparent"], """
+        #include <pthread.h>
+        #include <signal.h>
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        static struct { CUdeviceptr to, from; size_t bytes; } volatile asked;
+        CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+        {
+            sigset_t all, before;
+            sigfillset(&all);
+            pthread_sigmask(SIG_BLOCK, &all, &before);
+            pthread_mutex_lock(&lock);
+            asked.to = to, asked.from = from, asked.bytes = bytes;
+            CUresult result = NEXT(cuMemcpyDtoD_v2)(asked.to, asked.from, asked.bytes);
+            int error = errno;
+            pthread_mutex_unlock(&lock);
+            pthread_sigmask(SIG_SETMASK, &before, NULL);
+            errno = error;
+            return result;
+        }"""),
+    Right("another_thread_asks_the_driver", ["transparent"], """
+        #include <pthread.h>
+        #include <semaphore.h>
+        static struct { CUdevice device; CUdevice_attribute attribute; int *value, error; CUresult result; } job;
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        static sem_t asked, done;
+        static pthread_t worker;
+        static void *work(void *unused)
+        {
+            while (sem_wait(&asked) == 0) {
+                errno = job.error;
+                job.result = NEXT(cuDeviceGetAttribute)(job.value, job.attribute, job.device);
+                job.error = errno;
+                sem_post(&done);
+            }
+            return unused;
+        }
+        static void begin(void)
+        {
+            sem_init(&asked, 0, 0), sem_init(&done, 0, 0);
+            pthread_create(&worker, NULL, work, NULL);
+        }
+        CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+        {
+            int error = errno;
+            pthread_mutex_lock(&lock);
+            if (!worker)
+                begin();
+            job.device = dev, job.attribute = attrib, job.value = pi, job.error = error;
+            sem_post(&asked);
+            while (sem_wait(&done))
+                ;
+            CUresult result = job.result;
+            error = job.error;
+            pthread_mutex_unlock(&lock);
+            errno = error;
+            return result;
+        }"""),
     Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
         CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip

@@ -45,6 +45,7 @@ class OneCall:
         self.given: Arguments = self.maker.make()
         self.result, self.is_written, self.errno, self.is_aside = b"", True, ERRNO_AFTER, False
         self.failing = ""  # the answer before, with which a second thread's call is shown
+        self.beside: Arguments | None = None  # of a call that another thread makes meanwhile
         self.called: Called | None = None
         self.reached: list[DriverCall] = []
 
@@ -59,13 +60,12 @@ class OneCall:
         errno = ERRNO_AFTER if sets_errno else None
         usual = prescription(self.function, self.given, self.result, errno, is_written)
         answer = "\n".join(filter(None, [fault, usual]))
-        pokes = [f"poke {one.offset:x} {one.before.hex()}" for one in self.given.pointees if one and one.before]
         self.program.seen()
         self.shown_call = self.shown(answer, is_aside)
         self.bench.last = partial(c_program.program, self.shown_call)
         self.called = self.program.call(
             self.function.symbol, self.address, self.given.values, errno=ERRNO_BEFORE,
-            before=[self.program.set(ANSWER, answer), *pokes], is_aside=is_aside,
+            before=[self.program.set(ANSWER, answer), *self.given.pokes], is_aside=is_aside,
         )  # fmt: skip
         self.reached = driver_calls(self.program.seen())
         return self
@@ -216,7 +216,8 @@ class OneCall:
     def written_elsewhere(self) -> int | None:
         """The first byte of the arena that was changed and that no argument leads to."""
         assert self.called is not None
-        places = sorted((one.offset, one.offset + len(one.before)) for one in self.given.pointees if one)
+        all_given = [*self.given.pointees, *(self.beside.pointees if self.beside else ())]
+        places = sorted((one.offset, one.offset + len(one.before)) for one in all_given if one)
         for at, new in sorted(self.called.changes.items()):
             first = at
             for begin, end in places:

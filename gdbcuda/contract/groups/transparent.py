@@ -8,7 +8,7 @@ from functools import partial
 
 from gdbcuda.contract.arguments import PAGE, Making
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.calling import kept_memory, many_calls, one_changed
+from gdbcuda.contract.calling import between, kept_memory, many_calls, one_changed
 from gdbcuda.contract.calling.one_call import prepared
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.program import Program
@@ -38,7 +38,7 @@ def passes_on(target: HookTarget, bench: Bench) -> Iterable[Broken]:
             found = call.made(SUCCESS, sets_errno=number != WITHOUT_ERRNO).broken()
             if found:
                 return found
-        found = list(one_changed.broken(call)) or list(many_calls.broken(call))
+        found = list(one_changed.broken(call)) or list(many_calls.broken(call)) or list(between.broken(call, target))
         return found or with_long_ones(bench, program, target, dice)
 
 

@@ -20,6 +20,8 @@
  *         late=MICROSECONDS        so long it takes when all is done
  *         while=FILE               it writes into the file, and takes as long as the file is there
  *         nth=NUMBER               that call alone, counted since the line is there; of one line
+ *         thread=NUMBER            the calls of that thread alone
+ *         unseen                   no line is added for it
  *
  * The line of a call that is named there goes on with the bytes of each argument in hex, ":" and what it points to, "!"
  * where that cannot be read or written, "*" and the thread's number where it was counted.
@@ -108,13 +110,20 @@ static bool is_counted_out(const char *words)
     return nth && __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != strtoul(nth, NULL, 10);
 }
 
+static bool is_of_another(const char *words)
+{
+    const char *thread = value_of(words, " thread=");
+    return thread && strtol(thread, NULL, 10) != gettid();
+}
+
 /* "A WORD...\nB WORD...": the words behind that name, NULL where it is not there. */
 static const char *prescription(const char *name)
 {
     const char *text = getenv(ANSWER);
     size_t length = strlen(name);
     for (; text && *text; text = strchr(text, '\n'), text = text ? text + 1 : NULL)
-        if (strncmp(text, name, length) == 0 && strchr(" \n", text[length]) && !is_counted_out(text + length))
+        if (strncmp(text, name, length) == 0 && strchr(" \n", text[length]) && !is_of_another(text + length) &&
+            !is_counted_out(text + length))
             return text + length;
     return NULL;
 }
@@ -225,7 +234,10 @@ bool answered(const char *name, const struct given *given, void *result, size_t 
         from_hex(prescribed, result, size);
         write_out(given, words, &line);
     }
-    put(&line);
+    if (words && value_of(words, " unseen"))
+        free(line.text);
+    else
+        put(&line);
     const char *number = prescribed ? value_of(words, " errno=") : NULL;
     errno = number ? atoi(number) : before;
     return prescribed;
