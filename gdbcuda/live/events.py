@@ -117,6 +117,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         stops.on_modified,
         saving.on_modified,
         breakpoints.on_modified,
+        ours.on_modified,
         call_sites.on_breakpoint_modified,
         answering_stops.on_modified,
         if_loaded("guarding.breakpoint_events", "on_modified"),

@@ -74,6 +74,23 @@ def test_children_that_gdb_has_not_heard_of(scenario: Scenario, compile_c, tmp_p
 
 
 @pytest.mark.parametrize("watched", WATCHED[1:], ids=["guard", "gdb tests"])
+def test_breakpoints_that_go_while_children_wait(
+    scenario: Scenario, compile_c, tmp_path: Path, watched: list[str]
+) -> None:
+    """As detach: what gdb has no more in its table when it hears of a child it does not take out of it."""
+    if not lists_locations():
+        pytest.skip("what this gdb's breakpoints are at only a command tells, and there is none in its event")
+    hook = compile_c("libforkedhook.so", HOOK, "-shared")
+    program = compile_c("program", FORKERS, str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
+    told = tmp_path / "told"
+    for goes in ("delete", "disable"):
+        words = ("handle SIGUSR2 stop nopass", "tbreak main", "RUN", *watched, "continue", goes, "continue")
+        text = scenario.run(program, *words, hook=hook, arguments=(str(told),))
+        assert told.read_text() == "good 192, bad 0\n", text
+        told.unlink()
+
+
+@pytest.mark.parametrize("watched", WATCHED[1:], ids=["guard", "gdb tests"])
 def test_quit_where_gdb_has_attached(local: Scenario, compile_c, tmp_path: Path, watched: list[str]) -> None:
     """As detach, which has a hook; gdb's end has an event."""
     if not lists_locations():

@@ -115,6 +115,13 @@ def decoded(location: str) -> list[int]:
         return []
 
 
+def leave_to_children(breakpoint: gdb.Breakpoint) -> None:
+    """It goes, or is off from now on: a child that waits for gdb to hear of it is to go on without it, too."""
+    if process.is_alive() and not process.is_running() and children.waiting():
+        for address in {at for at, _ in places(breakpoint) if at}:
+            children.take_out(address)
+
+
 def on_exiting(event: object) -> None:
     """gdb ends, and lets what it has attached to go on, and so children of which it has not heard: in those it would
     leave the user's breakpoints. (Without a command, which might go on. gdb 12 knows no places without one.)"""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 import gdb
 
+from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.prompt import safely
 
@@ -210,7 +211,13 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
     gone = _known.pop(breakpoint.number, None)
     if gone is None:
         return
+    locations.leave_to_children(breakpoint)
     for tell in ON_GONE:
         safely.contained(tell)(gone)
     gone.here.close()
     gone.ended.close()
+
+
+def on_modified(breakpoint: gdb.Breakpoint) -> None:
+    if not breakpoint.enabled and breakpoint.number in _known:
+        locations.leave_to_children(breakpoint)
