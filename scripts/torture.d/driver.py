@@ -232,8 +232,11 @@ class Session:
         bodies = PLAN["bodies"]
         if when == "stop" and PLAN["far"]:  # of many guards only that of the function where it stops is lifted there
             bodies = {name: body for name, body in bodies.items() if name == function_here()}
+        # gdb's own stays at which it resumes a thread that a signal has caught on its way off a breakpoint
+        kept = segments.places(pid, in_table()) if when == "deleted" else []
         for one in segments.changed(pid, PLAN["mine"], but, shown if when == "stop" else None):
-            if one.inside(bodies.values()):  # between functions and behind them tests may be
+            is_kept = one.have == b"\xcc" and one.holds(kept)
+            if one.inside(bodies.values()) and not is_kept:  # between functions and behind them tests may be
                 note("bytes", when=when, text=str(one))
 
     def finish(self):
