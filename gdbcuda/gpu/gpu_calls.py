@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from gdbcuda.calls.record import Call
+from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.gpu import gpu_words
 from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.causing import names_work
@@ -36,11 +36,13 @@ class GpuWork:
 @dataclass
 class GpuReading:
     """Of one process. ``by_position``: the recorder's calls, by thread and the lower half of the position in its ring;
-    ``without_time``: work of which CUPTI does not know when it was."""
+    ``epoch``: the second of CLOCK_MONOTONIC that their times begin with; ``without_time``: work of
+    which CUPTI does not know when it was."""
 
     file: GpuFile
     by_position: Mapping[tuple[int, int], Call]
     by_thread: Callable[[int], CallsAround]
+    epoch: float = 0.0
     clock: GpuClock = field(init=False)
     seen: dict[int, Call] = field(default_factory=dict)
     around: dict[int, Call] = field(default_factory=dict)  # by id() of a recorded call: the one that CUPTI has seen
@@ -64,7 +66,7 @@ class GpuReading:
             yield GpuWork(call, lane(one, cause), cause)
 
     def seconds(self, gpu: int) -> float:
-        return self.clock.monotonic(gpu) / NANOSECONDS
+        return round(self.clock.monotonic(gpu) / NANOSECONDS - self.epoch, DIGITS)
 
     def cause(self, correlation: int) -> Call | None:
         told = self.file.causes.get(correlation)

@@ -44,9 +44,9 @@ def summary(found: Summary, writer: CallWriter) -> Data:
 
 def function(one: FunctionSummary) -> Data:
     """Times in seconds."""
-    times = one.sorted_times()
-    shown = {"total": sum(times), "min": times[0], "median": one.quantile(0.5), "p99": one.quantile(0.99),
-             "max": times[-1]} if times else {}  # fmt: skip
+    times = one.times
+    shown = {"total": times.total, "min": times.least, "median": times.quantile(0.5), "p99": times.quantile(0.99),
+             "max": times.most} if times.count else {}  # fmt: skip
     return {"calls": one.count, "failures": {str(error): count for error, count in one.failures.items()},
             **{name: round(seconds, record.DIGITS) for name, seconds in shown.items()}}  # fmt: skip
 

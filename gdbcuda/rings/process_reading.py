@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, Callable
+from typing import Any, Optional
 
 from gdbcuda import api
-from gdbcuda.calls.reader import Log
-from gdbcuda.calls.record import Call
+from gdbcuda.calls.reader import BEGIN, END, Log
+from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.calls.references import BEFORE, CONFINED, GAP, LOST
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
 from gdbcuda.gpu.gpu_calls import POSITIONS
-from gdbcuda.rings import ring, ring_calls, ring_words, trace_files
+from gdbcuda.rings import ring, ring_calls, ring_words
 from gdbcuda.rings.ring import Record
-from gdbcuda.rings.ring_file import RingFile
+from gdbcuda.rings.ring_calls import ThreadCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.trace_files import Progress, TracedProcess
+from gdbcuda.rings.ring_layout import IS_PYTHON
+from gdbcuda.rings.thread_file import ThreadFile
+from gdbcuda.rings.trace_files import BoundFunction, Progress, TracedProcess
 from gdbcuda.rings.trace_filter import TraceFilter, memory_names
 from gdbcuda.rings.trace_places import CodeOfProcess, handed_out
 from gdbcuda.rings.trace_python import PythonStacks
@@ -28,25 +31,29 @@ WITHOUT = ("{} makes system calls past libc, by one of which the program may con
            "and calls of threads that began later or were forked, are not recorded")
 PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and the kernel lets nobody write into "
             "/proc/self/mem: not all that it calls is recorded")
-AS_KEPT = 60  # half of the bytes that a call has in a file, for a bar
+OFTEN = 1 << 10  # calls between two looks at the clock
 FOR_EVER = 1e9  # seconds of CLOCK_MONOTONIC that no machine reaches
 ONE_SECOND = 10**9  # ticks: whatever a second is
+TimedEvent = tuple[float, str, Call, Optional[Call]]  # and the call around one that begins
 
 
 class ProcessReading:
-    """``number`` tells processes apart that have had the same pid."""
+    """``number`` tells processes apart that have had the same pid. ``epoch``: the second of CLOCK_MONOTONIC that the
+    log's times begin with; ``rate``: nanoseconds a tick."""
 
     def __init__(
         self, process: TracedProcess, number: int, table: api.Table, log: Log, asked: TraceFilter | None = None,
-        told: Progress = trace_files.untold, pythons: PythonStacks | None = None,
-    ) -> None:
-        self.told, self.pythons = told, pythons or PythonStacks(b"")
+        epoch: float = 0.0, rate: float = 1.0, pythons: PythonStacks | None = None,
+    ) -> None:  # fmt: skip
+        self.epoch, self.rate, self.pythons = epoch, rate, pythons or PythonStacks(b"")
         self.scripts: dict[PythonFrame, int] = {}
         self.process, self.number, self.table, self.log, self.asked = process, number, table, log, asked
         self.places = CodeOfProcess(process)
+        self.known = self.known_functions()
+        self.answers: set[int] = set()  # that were handed out
         self.gap_until = 0.0  # seconds of CLOCK_MONOTONIC: before that, calls are missing
         self.key = {"inferior": number, "pid": process.pid}
-        self.by_position: dict[tuple[int, int], Call] = {}  # by thread and the lower half of its place in the ring
+        self.by_position: dict[tuple[int, int], Call] | None = None  # by thread and the lower half of its place there
         program = self.places.program
         self.note("process", program=program.file if program else "")
         for name in sorted(memory_names(table)) if asked is not None else ():
@@ -57,34 +64,57 @@ class ProcessReading:
     def note(self, kind: str, **details: Any) -> None:
         self.log.note(kind, {**details, **self.key})
 
-    def calls(self, rings: Iterable[RingFile], rate: float, number: int) -> list[Call]:
-        known, made = self.known(), []  # type: dict[int, RecordedFunction], list[Call]
-        for one in rings:
-            clock = with_rate(one.clock, rate)
-            found = ring.Ring(0, one.lwp, self.process.pid, clock, gaps=one.gaps, records=one.places)
-            wanted = self.wanted(one.records, known)
-            new = ring_calls.calls(found, counted(wanted, self.told), known, self.table, number + len(made))
-            made += new
-            positions = (record.position & POSITIONS for record in wanted if record.function in known)
-            self.by_position.update(((one.lwp, position), call) for position, call in zip(positions, new))
-            self.say_what_is_missing(one, known)
-            if one.whole_from is not None:
-                self.gap_until = max(self.gap_until, ring_calls.seconds(found, one.whole_from))
-        for call in made:
-            call.inferior, call.pid = self.number, self.process.pid
-            call.stack = self.places.stack(call.stack)
-            self.add_python(call)
-        for details in self.places.details({at for call in made for at in (call.caller, *call.stack)}):
+    def look_through(self, threads: Iterable[ThreadFile], told: Progress) -> None:
+        """What has to be known before the first call is told: who calls, and what is missing."""
+        seen, some = PlacesSeen(self.places), False
+        for one in threads:
+            one.look_through(seen)
+            told(one.size // 2)  # the other half of the work is to make calls of them
+            some = some or bool(one.count)
+            self.say_what_is_missing(one)
+        for details in self.places.details(seen.found):
             self.note("place", **details)
-        for address in handed_out(made, self.table):
-            self.note("function", address=address, **self.places.function(address))
         self.say_what_was_missed()
         if self.process.without_file:
             self.log.problems[without_room(self.process)] += 1
-        if made:
+        if some:
             self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
             self.log.problems.update(PAST_PLT.format(name) for name in sorted(self.process.past_plt))
-        return made
+
+    def thread_calls(self, one: ThreadFile) -> ThreadCalls:
+        found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, self.rate), gaps=one.gaps,
+                          records=one.places)  # fmt: skip
+        return ThreadCalls(found, self.epoch)
+
+    def events(self, one: ThreadFile, told: Progress) -> Iterator[TimedEvent]:
+        """Begins and ends of a thread's calls; what was open then comes without a time, in the end."""
+        under_way: list[Call] = []
+        calls = self.thread_calls(one)
+        for record in counted(self.wanted(one.records()), one, told):
+            if record.function not in self.known:
+                self.log.problems["a call of a function whose name is not in the folder"] += 1
+                continue
+            call, around = calls.begin(record, self.known, self.table)
+            calls.forget_ended()
+            while len(under_way) > call.depth:
+                yield over(under_way.pop())
+            self.complete(call, record)
+            under_way.append(call)
+            yield call.start, BEGIN, call, around
+        yield from map(over, reversed(under_way))
+
+    def complete(self, call: Call, record: Record) -> None:
+        call.inferior, call.pid = self.number, self.process.pid
+        call.stack = self.places.stack(call.stack)
+        self.add_python(call)
+        if self.by_position is not None:
+            self.by_position[call.lwp, record.position & POSITIONS] = call
+
+    def tell_answers(self, call: Call) -> None:
+        """Of a call that is over: which functions it has handed out."""
+        for address in handed_out(call, self.table) - self.answers:
+            self.answers.add(address)
+            self.note("function", address=address, **self.places.function(address))
 
     def add_python(self, call: Call) -> None:
         """Behind what is known of native callers, whose place among the lines of Python nobody has noted."""
@@ -101,15 +131,15 @@ class ProcessReading:
             self.note("place", **own_code.as_place(frame, self.scripts[frame]))
         return self.scripts[frame]
 
-    def wanted(self, records: list[Record], known: dict[int, RecordedFunction]) -> list[Record]:
+    def wanted(self, records: Iterator[Record]) -> Iterator[Record]:
         """Of what the process has not asked itself."""
         asked, done = self.asked, self.process.filtered
         if asked is None:
             return records
-        return [one for one in records if one.function in done or one.function not in known
-                or asked.wants(known[one.function], one)]  # fmt: skip
+        return (one for one in records if one.function in done or one.function not in self.known
+                or asked.wants(self.known[one.function], one))  # fmt: skip
 
-    def known(self) -> dict[int, RecordedFunction]:
+    def known_functions(self) -> dict[int, RecordedFunction]:
         found = {}
         for number, one in self.process.functions.items():
             function = self.table.function(one.name) or api.load_all().function(one.name)
@@ -118,7 +148,7 @@ class ProcessReading:
                 found[number] = RecordedFunction(function, self.layer(function, one), file)
         return found
 
-    def layer(self, function: api.Function, one: trace_files.BoundFunction) -> str:
+    def layer(self, function: api.Function, one: BoundFunction) -> str:
         found = self.places.layer(one.object)
         return "runtime" if found == "app" and function.api == "runtime" else found  # linked into it
 
@@ -128,25 +158,45 @@ class ProcessReading:
             self.note(LOST, name=CONFINED, calls=self.process.missed)
             self.gap_until = FOR_EVER
 
-    def say_where_calls_are_missing(self, since_beginning: Callable[[float], float]) -> None:
+    def say_where_calls_are_missing(self) -> None:
         if self.gap_until:
-            self.note(GAP, until=min(max(since_beginning(self.gap_until), 0.0), FOR_EVER))
+            self.note(GAP, until=min(max(round(self.gap_until - self.epoch, DIGITS), 0.0), FOR_EVER))
 
-    def say_what_is_missing(self, one: RingFile, known: dict[int, RecordedFunction]) -> None:
-        if one.lost or one.is_cut:
+    def say_what_is_missing(self, one: ThreadFile) -> None:
+        if one.lost:
             self.note("unseen", name=BEFORE)
-        if one.lost and not one.is_cut:  # which is told of the file
             self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
-        nameless = sum(record.function not in known for record in one.records)
-        if nameless:
-            self.log.problems["a call of a function whose name is not in the folder"] += nameless
+        if one.whole_from is not None:
+            found = self.thread_calls(one).ring
+            self.gap_until = max(self.gap_until, ring_calls.seconds(found, one.whole_from))
 
 
-def counted(records: list[Record], told: Progress) -> Iterator[Record]:
-    for place, one in enumerate(records):
-        if place % trace_files.OFTEN == 0:
-            told(min(trace_files.OFTEN, len(records) - place) * AS_KEPT)
-        yield one
+class PlacesSeen:
+    """The return addresses of a process's calls, and of their callers as far as they are code. Called with those of
+    each."""
+
+    def __init__(self, places: CodeOfProcess) -> None:
+        self.places = places
+        self.found: set[int] = set()
+
+    def __call__(self, back: int, callers: ring_words.Words) -> None:
+        self.found.add(back)
+        for at in callers:
+            if at not in self.found and not at & IS_PYTHON:
+                self.found.update(self.places.stack([back, *(one for one in callers if not one & IS_PYTHON)]))
+                return
+
+
+def over(call: Call) -> TimedEvent:
+    return math.inf if call.end is None else call.end, END, call, None
+
+
+def counted(records: Iterator[Record], one: ThreadFile, told: Progress) -> Iterator[Record]:
+    each = one.size // 2 * OFTEN // (one.count or 1)
+    for at, record in enumerate(records):
+        if at % OFTEN == 0:
+            told(each)
+        yield record
 
 
 def with_rate(clock: ring_words.Words, rate: float) -> ring_words.Words:

@@ -16,13 +16,13 @@ from gdbcuda.calls.references import CLOCK, CONFINED, NO_RING, OVERWRITTEN
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory
 from gdbcuda.rings.ring_layout import (
+    FLOATS,
     FRONT,
     MOST_FUNCTIONS,
     MOST_RECORDS,
     MOST_RINGS,
     NO_TICKS,
     RECORD,
-    REGISTERS,
     RING,
     RING_HEADER,
     STACK_WORDS,
@@ -30,9 +30,11 @@ from gdbcuda.rings.ring_layout import (
     VERSION,
     WORD,
 )
-from gdbcuda.rings.ring_words import PIECE, Words, more_words, place_of, spans, whole
+from gdbcuda.rings.ring_words import PIECE, Words, joined, more_words, place_of, spans
 
 FRONT_SIZE = FRONT["SIZE"] * WORD
+A_FRONT, HEAD = (struct.Struct(f"<{one['SIZE']}Q") for one in (FRONT, RING))
+NO_STACK, NO_FLOATS = (0,) * STACK_WORDS, (0,) * FLOATS
 
 
 class Record(NamedTuple):
@@ -155,7 +157,8 @@ class RingReader:
         fronts = self.fronts(at, positions, records)
         mores = self.mores(at + records * FRONT_SIZE, {front[RECORD["FUNCTION"]] for front in fronts.values()}, records)
         for position, front in fronts.items():
-            one = record(whole(front, mores.get(front[RECORD["FUNCTION"]])), position)
+            there = joined(front, mores.get(front[RECORD["FUNCTION"]], ()))
+            one = record(*there) if there is not None and front[RECORD["POSITION"]] == position else None
             if one is not None or front[RECORD["POSITION"]] in (0, position - records):
                 yield position, one
 
@@ -202,18 +205,21 @@ def runs(positions: list[int], records: int) -> Iterable[tuple[int, int]]:
         yield start, count
 
 
-def record(words: Words, position: int) -> Record | None:
-    """None where there is another one, or none that is whole."""
-    if words[RECORD["POSITION"]] != position or words[RECORD["FUNCTION"]] >= MOST_FUNCTIONS:
+def record(words: Words, sizes: tuple[int, ...]) -> Record | None:
+    """Of a record that has only so many words of each part; None where it is none."""
+    position, number = words[0], words[RECORD["FUNCTION"]]
+    if not position or number >= MOST_FUNCTIONS:
         return None
-    start, floats, outs = RECORD["REGISTERS"], RECORD["FLOATS"], RECORD["OUTS"]
+    stack, floats, outs, ins, count = sizes
+    at = RECORD["STACK"] + stack
+    behind = at + floats + outs
     is_over = words[RECORD["DONE"]] == position
     return Record(
-        position, words[RECORD["FUNCTION"]], words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
-        words[start : start + REGISTERS + STACK_WORDS], words[floats:outs],
+        position, number, words[RECORD["ENTERED"]], words[RECORD["BACK"]], words[RECORD["TOP"]],
+        words[RECORD["REGISTERS"] : at] + NO_STACK[stack:], words[at : at + floats] + NO_FLOATS[floats:],
         words[RECORD["LEFT"]] if is_over else None, words[RECORD["RESULT"]] if is_over else 0,
-        words[outs : RECORD["INS"]] if is_over else (), words[RECORD["INS"] : RECORD["CALLERS"]],
-        callers(words[RECORD["CALLERS"] :]),
+        words[at + floats : behind] if is_over else (), words[behind : behind + ins],
+        callers(words[behind + ins :]) if count else (),
     )  # fmt: skip
 
 

@@ -155,7 +155,7 @@ class ThreadCalls:
     def begin(
         self, one: Record, known: dict[int, RecordedFunction], table: api.Table
     ) -> tuple[Call, Call | None]:
-        start = seconds(self.ring, one.entered) - self.epoch
+        start = self.time(one.entered)
         self.leave(one, start)
         around = self.open[-1].call if self.open else None
         call = begin(known[one.function], one, start, self.ring, table)
@@ -170,8 +170,7 @@ class ThreadCalls:
             waiting = self.waiting.pop(one.position)
             waiting.record = one
             if waiting.call.end is None:  # else it was unwound
-                end = seconds(self.ring, one.left) - self.epoch
-                finish(waiting.call, known[one.function], one, end, table)
+                finish(waiting.call, known[one.function], one, self.time(one.left), table)
                 self.ended.append(waiting.call)
 
     def leave(self, following: Record, now: float) -> None:
@@ -186,6 +185,14 @@ class ThreadCalls:
             if outer.left is None:
                 is_lost = is_behind_gap or self.ring.was_overwritten(outer.position, following.position)
                 self.end(call, now, record.RETURN_LOST if is_lost else record.UNWOUND)
+
+    def time(self, tick: int) -> float:
+        return round(seconds(self.ring, tick) - self.epoch, record.DIGITS)
+
+    def forget_ended(self) -> None:
+        """Of a file nothing is read twice."""
+        self.waiting.clear()
+        self.ended.clear()
 
     def end(self, call: Call, now: float, why: str) -> None:
         call.end, call.ended = max(now, call.start), why

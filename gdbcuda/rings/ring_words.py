@@ -31,7 +31,6 @@ PIECE = 1 << 11  # records that are asked for at once: 256 KB
 GAP = 64  # words that nobody asked for, rather than ask twice
 PARTS = (STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS)  # words of a record at most
 BITS = (STACK_BIT, FLOATS_BIT, OUTS_BIT, INS_BIT, CALLERS_BIT, HAS_OUT_BIT)  # where these begin in FUNCTION, and end
-NOTHING = (0,) * max(PARTS)
 Words = tuple[int, ...]
 
 
@@ -76,23 +75,16 @@ def more_words(raw: bytes, at: int, function: int) -> Words:
     return struct.unpack_from(f"<{count}Q", raw, at) if at + count * WORD <= len(raw) else ()
 
 
-def whole(front: Words, more: Words | None) -> Words:
-    """The words of a record, of which in a ring there are a front and more; none where that cannot be."""
+def joined(front: Words, more: Words) -> tuple[Words, tuple[int, ...]] | None:
+    """The words of a record that a ring has in a front and more, and how many there are of each part; None where that
+    cannot be."""
     function, start, end = front[RECORD["FUNCTION"]], RECORD["FUNCTION"], FRONT["OUTS"]
-    found, more = sizes_of(function), more or ()
+    found = sizes_of(function)
     if found is None or sum(found) != len(more):
-        return (0,) * RECORD["SIZE"]
+        return None
     if function >> HAS_OUT_BIT & 1:
+        if found[2]:
+            return None
         before = found[0] + found[1]
         more, found = more[:before] + front[end:] + more[before:], (*found[:2], FRONT_OUT_WORDS, *found[3:])
-    return unpacked((*front[:start], function % MOST_FUNCTIONS, *front[start + 1 : end], *more), found)
-
-
-def unpacked(words: Words, found: tuple[int, ...]) -> Words:
-    """A record with all words that one may have, of one with so many of each part."""
-    at = RECORD["STACK"]
-    parts = words[:at]
-    for size, most in zip(found, PARTS):
-        parts += words[at : at + size] + NOTHING[size:most]
-        at += size
-    return parts
+    return (*front[:start], function % MOST_FUNCTIONS, *front[start + 1 : end], *more), found

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import merge
+from operator import itemgetter
 from typing import Any, Callable
 
 from gdbcuda import __version__, api
 from gdbcuda.api import vendor
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
-from gdbcuda.calls.record import DIGITS, FORMAT, Call
+from gdbcuda.calls.record import FORMAT, Call
 from gdbcuda.calls.sinks import in_order
 from gdbcuda.errors import UserError, cannot
-from gdbcuda.files.reading import LARGEST_PIECE, Source, open_source
+from gdbcuda.files.reading import Source, open_source
 from gdbcuda.gpu.gpu_file import gpu_file
-from gdbcuda.rings import ring_words, trace_files
-from gdbcuda.rings.process_reading import ProcessReading
+from gdbcuda.rings import ring_words, thread_file, trace_files
+from gdbcuda.rings.process_reading import ProcessReading, TimedEvent
 from gdbcuda.rings.ring_calls import NANOSECONDS
-from gdbcuda.rings.ring_file import RingFile
+from gdbcuda.rings.ring_file import NotBegun
 from gdbcuda.rings.ring_layout import PYTHON_STACKS
+from gdbcuda.rings.thread_file import RingCopies, ThreadFile, share_memory
 from gdbcuda.rings.trace_files import Progress
 from gdbcuda.rings.trace_filter import TraceFilter
 from gdbcuda.rings.trace_gpu import FolderGpu
@@ -50,6 +53,7 @@ class TraceFolder:
         self.gpu_files = [one for _, one in self.read_each(OF_GPU, lambda file: gpu_file(all_of(file)))]
         of_threads = [name for name in self.names if any(one.fullmatch(name) for one in (RING, KEPT, OF_GPU))]
         self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
+        self.readings: list[ProcessReading] = []
         self.began: int = min(one.monotonic for _, one in self.processes)
         self.header = self.made_header()
 
@@ -72,40 +76,63 @@ class TraceFolder:
                 continue
             try:
                 found.append((matched[1], read(open_source(os.path.join(self.path, name)))))
-            except trace_files.NotBegun:
+            except NotBegun:
                 continue
             except UserError as problem:
                 self.problems.append(f"{name}: {str(problem).rpartition(': ')[2]}")
         return found
 
     def events(self, log: Log, progress: Progress | None = None) -> Iterator[Event]:
-        """Begins and ends in the order of time, then those of calls that had not returned."""
+        """Begins and ends in the order of time, then those of calls that had not returned. Of a thread few calls are
+        held at a time; where there is work of a GPU to join them to, all of them."""
         log.add_header(self.header)
+        told, copies = progress or trace_files.untold, RingCopies()
+        try:
+            found = self.numbered(log, copies, told)
+            yield from self.with_gpu(found, log) if self.gpu_files else named(found, log)
+        finally:
+            copies.close()
+        told(self.size)
+
+    def numbered(self, log: Log, copies: RingCopies, told: Progress) -> Iterator[Event]:
         table = api.load(self.header["cuda"], self.header["nvml"])
-        told = progress or trace_files.untold
-        rings = self.rings(lambda count: told(count // 2))  # the other half of the work is to make calls of them
-        without = sorted(set(rings) - {name for name, _ in self.processes})
+        threads = self.threads(copies)
+        without = sorted(set(threads) - {name for name, _ in self.processes})
         log.problems.update([*self.problems, *(f"a ring without its {name}.process" for name in without)])
-        rate = nanoseconds_a_tick([one.clock for some in rings.values() for one in some])
-        asked = self.filter(table)
-        calls: list[Call] = []
-        readings, pythons = [], self.pythons()
-        for number, (name, process) in enumerate(self.processes, 1):
-            readings.append(ProcessReading(process, number, table, log, asked, told, pythons))
-            calls += readings[-1].calls(rings.get(name, []), rate, len(calls))
-        for reading in readings:
-            reading.say_where_calls_are_missing(self.since_beginning)
-        gpu = FolderGpu(self.gpu_files, readings, log)
-        calls += gpu.calls
+        of_all = [one for some in threads.values() for one in some]
+        share_memory(of_all)
+        rate, asked, pythons = nanoseconds_a_tick([one.clock for one in of_all]), self.filter(table), self.pythons()
+        self.readings = [ProcessReading(process, number, table, log, asked, self.began / NANOSECONDS, rate, pythons)
+                         for number, (_, process) in enumerate(self.processes, 1)]  # fmt: skip
+        streams = []
+        for reading, (name, _) in zip(self.readings, self.processes):
+            reading.by_position = {} if self.gpu_files else None
+            reading.look_through(threads.get(name, []), told)
+            streams += [reading.events(one, told) for one in threads.get(name, [])]
+        for reading in self.readings:
+            reading.say_where_calls_are_missing()
+        yield from self.in_order_of_time(streams)
         if asked is not None and asked.undecided:
             log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
-        for one in calls:
-            one.start = self.since_beginning(one.start)
-            one.end = None if one.end is None else self.since_beginning(one.end)
+
+    def in_order_of_time(self, streams: Iterable[Iterator[TimedEvent]]) -> Iterator[Event]:
+        """Calls are numbered as they begin."""
+        number = 0
+        for _, phase, call, around in merge(*streams, key=itemgetter(0)):
+            if phase == BEGIN:
+                call.number, number = number, number + 1
+                call.parent = None if around is None else around.number
+            else:
+                self.readings[call.inferior - 1].tell_answers(call)
+            yield phase, call
+
+    def with_gpu(self, events: Iterable[Event], log: Log) -> Iterator[Event]:
+        calls = [call for phase, call in events if phase == BEGIN]
+        gpu = FolderGpu(self.gpu_files, self.readings, log, self.began / NANOSECONDS)
+        calls += gpu.calls
         renumber(calls, gpu.around)
         gpu.tell_causes()
         name_threads(calls, log, gpu.lanes)
-        told(self.size)
         for is_end, call in in_order(calls):
             yield (END if is_end else BEGIN), call
         yield from ((END, call) for call in reversed(calls) if call.end is None)
@@ -120,20 +147,15 @@ class TraceFolder:
         found = PYTHON_STACKS in self.names
         return PythonStacks(contents(os.path.join(self.path, PYTHON_STACKS)) if found else b"")
 
-    def rings(self, told: Progress) -> dict[str, list[RingFile]]:
+    def threads(self, copies: RingCopies) -> dict[str, list[ThreadFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
-        threads = dict(self.read_each(RING, lambda file: ring_of(file, told)))
-        for thread, one in self.read_each(KEPT, lambda file: kept_of(file, told)):
+        threads = dict(self.read_each(RING, copies.thread))
+        for thread, one in self.read_each(KEPT, thread_file.kept):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
-            if one.is_cut:
-                self.problems.append(f"{thread}.calls: of its calls only the first {LARGEST_PIECE >> 20} MiB are read")
-        found: dict[str, list[RingFile]] = {}
+        found: dict[str, list[ThreadFile]] = {}
         for thread, one in threads.items():
             found.setdefault(thread.rpartition("-")[0], []).append(one)
         return found
-
-    def since_beginning(self, seconds: float) -> float:
-        return round(seconds - self.began / NANOSECONDS, DIGITS)
 
 
 def listed(path: str) -> list[str]:
@@ -149,19 +171,6 @@ def contents(path: str) -> bytes:
 
 def all_of(source: Source) -> bytes:
     return source.read(0, source.size, "it")
-
-
-def kept_of(source: Source, told: Progress) -> RingFile:
-    """A long run's may be larger than what there is memory for."""
-    found = trace_files.kept_file(source.read(0, min(source.size, LARGEST_PIECE), "it"), told)
-    found.is_cut = source.size > LARGEST_PIECE
-    return found
-
-
-def ring_of(source: Source, told: Progress) -> RingFile:
-    """What is made of it takes so long that a fast thread overwrites all: its file is read twice at once."""
-    raw = all_of(source)
-    return trace_files.ring_file(raw, told, source.read(*trace_files.fronts(raw), "it"))
 
 
 def nanoseconds_a_tick(clocks: Iterable[ring_words.Words]) -> float:
@@ -187,13 +196,32 @@ def renumber(calls: list[Call], around: Mapping[int, Call]) -> None:
         call.depth += id(call) in around
 
 
+def named(events: Iterable[Event], log: Log) -> Iterator[Event]:
+    """Threads have numbers from 1 in the order of their first calls."""
+    names = ThreadNames(log)
+    for phase, call in events:
+        if phase == BEGIN:
+            names.name(call)
+        yield phase, call
+
+
 def name_threads(calls: list[Call], log: Log, lanes: Mapping[int, str]) -> None:
-    """From 1 in the order of their first calls; behind them the ``lanes`` of what no thread does."""
-    numbers: dict[tuple[int, int | str], int] = {}
+    """Behind the threads the ``lanes`` of what no thread does."""
+    names = ThreadNames(log)
     for call in sorted(calls, key=lambda call: id(call) in lanes):
-        key = call.inferior, lanes.get(id(call), call.lwp)
-        if key not in numbers:
-            numbers[key] = len(numbers) + 1
-            details = {"name": lanes[id(call)]} if id(call) in lanes else {"lwp": call.lwp}
-            log.note("thread", {"thread": numbers[key], **details, "inferior": call.inferior, "pid": call.pid})
-        call.thread = numbers[key]
+        names.name(call, lanes.get(id(call), ""))
+
+
+class ThreadNames:
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.numbers: dict[tuple[int, int | str], int] = {}
+
+    def name(self, call: Call, lane: str = "") -> None:
+        key = call.inferior, lane or call.lwp
+        if key not in self.numbers:
+            self.numbers[key] = len(self.numbers) + 1
+            details = {"name": lane} if lane else {"lwp": call.lwp}
+            self.log.note("thread", {"thread": self.numbers[key], **details, "inferior": call.inferior,
+                                     "pid": call.pid})  # fmt: skip
+        call.thread = self.numbers[key]

@@ -20,13 +20,17 @@ class ProcessWithCalls(Protocol):
 
     process: TracedProcess
     number: int
-    by_position: Positions
+    by_position: Positions | None
 
 
 class FolderGpu:
-    """``work``: in no order. ``calls``: that work, and calls that only CUPTI has seen."""
+    """``epoch``: the second that the times of calls begin with. ``work``: in no order. ``calls``: that work, and
+    calls that only CUPTI has seen."""
 
-    def __init__(self, files: Iterable[GpuFile], processes: Sequence[ProcessWithCalls], log: Log) -> None:
+    def __init__(
+        self, files: Iterable[GpuFile], processes: Sequence[ProcessWithCalls], log: Log, epoch: float = 0.0
+    ) -> None:
+        self.epoch = epoch
         self.work: list[GpuWork] = []
         self.calls: list[Call] = []
         self.around: dict[int, Call] = {}  # by id() of a recorded call: one that only CUPTI has seen
@@ -36,8 +40,8 @@ class FolderGpu:
         self.lanes = {id(one.call): one.lane for one in self.work}
 
     def read(self, file: GpuFile, of: ProcessWithCalls | None, log: Log) -> None:
-        positions = of.by_position if of is not None else {}
-        reading = GpuReading(file, positions, by_thread(positions.values()))
+        positions = (of.by_position if of is not None else None) or {}
+        reading = GpuReading(file, positions, by_thread(positions.values()), self.epoch)
         work = list(reading.work())
         side_by_side(work)
         new = [*(one.call for one in work), *{id(one): one for one in reading.seen.values()}.values()]

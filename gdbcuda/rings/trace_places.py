@@ -154,10 +154,12 @@ class NamedCode:
         return line_text(source.path, source.line) if source is not None and is_as_it_was else ""
 
 
-def handed_out(calls: Iterable[Call], table: api.Table) -> set[int]:
-    """The functions that cuGetProcAddress and its kin have answered with."""
-    asked = [call for call in calls if (known := table.function(call.name)) is not None and known.role == RESOLVING]
-    answers = [one["value"] for call in asked for one in call.out.values() if isinstance(one, dict) and "value" in one]
+def handed_out(call: Call, table: api.Table) -> set[int]:
+    """The functions that one of cuGetProcAddress and its kin has answered with."""
+    known = table.function(call.name)
+    if known is None or known.role != RESOLVING:
+        return set()
+    answers = [one["value"] for one in call.out.values() if isinstance(one, dict) and "value" in one]
     return {int(one, 16) for one in answers if isinstance(one, str) and one.startswith("0x")}
 
 

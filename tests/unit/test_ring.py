@@ -23,7 +23,6 @@ from gdbcuda.rings.ring_layout import (
     INS_BIT,
     MORE_ROOM,
     NOT_READ,
-    OUT_WORDS,
     PAST_ROOM,
     PLACE_BIT,
     RING,
@@ -272,8 +271,8 @@ def test_what_a_call_has_beside_its_front() -> None:
     more = {last: 1, last + 1: 2, last + 2: 3, last + 3: 4, last + 4: 5, 7: 9}
     one = of_bytes(ring_bytes(4, 3, *calls, more=more))
     ((_, (first, second, third)),) = one.read()
-    assert (first.function, first.words[6:9], first.ins[:2], first.callers) == (5, (1, 2, 0), (3, 0), (4, 5))
-    assert (second.function, second.words[6:], second.outs) == (6, (0,) * STACK_WORDS, (0,) * OUT_WORDS)
+    assert (first.function, first.words[6:9], first.ins, first.callers) == (5, (1, 2, 0), (3,), (4, 5))
+    assert (second.function, second.words[6:], second.outs) == (6, (0,) * STACK_WORDS, ())
     assert (third.function, third.words[6:8], third.outs[:2]) == (7, (9, 0), (8, 0))
 
 

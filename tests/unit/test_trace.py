@@ -18,7 +18,7 @@ from of_two_versions import OF_ONE_VERSION, compile_older
 from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
-from gdbcuda.rings import trace_files
+from gdbcuda.rings.ring_file import RingFile
 from gdbcuda.rings.ring_layout import MOST_RECORDS
 
 __all__ = ["trace", "traced"]  # the fixtures
@@ -152,7 +152,7 @@ def test_every_call_of_every_thread(trace: Trace) -> None:
 
 def test_a_million_calls_of_8_threads_are_counted(trace: Trace) -> None:
     found = trace("threads", "8", "125000", options=("--last", "100"))
-    begun = [trace_files.ring_file(path.read_bytes()).begun for path in found.folder.glob("*.ring")]
+    begun = [RingFile(path.read_bytes()).begun for path in found.folder.glob("*.ring")]
     assert sorted(begun) == [4 + 8, *[125001] * 8]  # each thread begins with one more
     missing = re.search(r"(\d+) x an older call", found.log("show").stderr)
     assert missing and int(missing[1]) + len(found.calls()) == 1_000_020

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
-from gdbcuda.calls.reader import BEGIN, Log
-from gdbcuda.rings import trace_files, trace_folder
-from gdbcuda.rings.ring_layout import CALL_BEGINS, PAST_ROOM, RECORD, RING, RING_HEADER, RING_RECORD, WORD
+from gdbcuda.rings.kept_calls import sizes_in
+from gdbcuda.rings.ring_file import HEADER
+from gdbcuda.rings.ring_layout import PAST_ROOM, RECORD, RING, RING_HEADER, RING_RECORD, WORD
 
 __all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")
@@ -96,18 +96,6 @@ def test_no_room_on_the_disk(trace: Trace, traced: Path) -> None:
     assert 1024 <= kept < 20001 and kept + dropped(found) == 20001
 
 
-def test_more_calls_than_there_is_memory_for(trace: Trace, traced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the begin are read, and it is said that there are more."""
-    found = trace(traced, "exit", "20000", options=("--all", "--last", "32768"))
-    wait_for_helper(found)
-    monkeypatch.setattr(trace_folder, "LARGEST_PIECE", 1 << 20)
-    log = Log()
-    calls = [call for phase, call in trace_folder.TraceFolder(str(found.folder)).events(log) if phase == BEGIN]
-    assert 1000 < len(calls) < 20001 and calls[0].name == "cuInit"
-    (said,) = log.problems
-    assert re.fullmatch(r"[\d-]+\.calls: of its calls only the first 1 MiB are read", said)
-
-
 def test_a_ring_whose_file_is_long_in_the_making(shim: Path, tmp_path: Path) -> None:
     """Of hundreds of megabytes: the helper sees it while it has no records yet, and nothing tells when it has."""
     with subprocess.Popen(["sleep", "30"]) as program:
@@ -167,9 +155,9 @@ def test_the_program_has_no_child_and_no_file_of_ours(trace: Trace) -> None:
 
 
 def ends_of_records(kept: bytes) -> list[int]:
-    ends = [trace_files.HEADER]
+    ends = [HEADER]
     while ends[-1] < len(kept):
-        parts = trace_files.sizes(int.from_bytes(kept[ends[-1] : ends[-1] + WORD], "little") ^ CALL_BEGINS)
+        parts = sizes_in(kept, ends[-1])
         assert parts is not None
         ends.append(ends[-1] + WORD * (1 + RECORD["STACK"] + sum(parts)))
     return ends

@@ -15,7 +15,9 @@ from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError
-from gdbcuda.rings import trace_files, trace_folder
+from gdbcuda.files.reading import Source
+from gdbcuda.rings import trace_folder
+from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_layout import (
     A_FOLDER,
     A_FUNCTION,
@@ -36,6 +38,7 @@ from gdbcuda.rings.ring_layout import (
     VERSION,
     WORD,
 )
+from gdbcuda.rings.thread_file import RingCopies, ThreadFile
 from gdbcuda.rings.trace_folder import TraceFolder
 
 SECOND = 10**9
@@ -97,6 +100,18 @@ def read(path: str) -> tuple[list[Call], Log]:
     return [one for phase, one in TraceFolder(path).events(log) if phase == trace_folder.BEGIN], log
 
 
+def copied(*looks: bytes) -> tuple[ThreadFile, list[Record]]:
+    """Of a ring's file, as it is when it is read first, and then again."""
+    left = list(looks)
+    read = lambda offset, size: (left.pop(0) if len(left) > 1 else left[0])[offset : offset + size]  # noqa: E731
+    copies = RingCopies()
+    found = copies.thread(Source("ring", len(looks[0]), read))
+    found.look_through(lambda back, callers: None)
+    records = list(found.records())
+    copies.close()
+    return found, records
+
+
 def test_a_log_of_two_processes_in_the_order_of_time(tmp_path: Path) -> None:
     first = ring(call(1, 0, 1000, 9000), call(2, 1, 2000, 3000, 0x6000))
     second = ring(call(1, 1, 1000, 2000), lwp=90, began=5 * SECOND + 250)
@@ -119,16 +134,16 @@ def test_the_newest_of_a_ring_are_whole(tmp_path: Path) -> None:
 
 
 def test_what_is_written_while_it_is_read_is_left_out() -> None:
-    found = trace_files.ring_file(ring(call(5, 1, 1, 2), call(2, 1, 1, 2), call(3, 1, 1, 0)))
-    assert [one.position for one in found.records] == [2, 3, 5]
-    assert found.records[1].left is None and found.lost == 2
+    found, records = copied(ring(call(5, 1, 1, 2), call(2, 1, 1, 2), call(3, 1, 1, 0)))
+    assert [one.position for one in records] == [2, 3, 5]
+    assert records[1].left is None and found.lost == 2
 
 
 def test_what_is_overwritten_behind_its_front_while_it_is_read_is_left_out() -> None:
     """The front was read, and then the next lap took its words of the stack."""
     before, after = (ring(call(1, 1, 1, 2), call(at, 1, 1, 2), call(3, 1, 1, 2)) for at in (2, 6))
-    found = trace_files.ring_file(before, again=after[4096 : 4096 + 4 * 128])
-    assert [one.position for one in found.records] == [1, 3] and found.lost == 1
+    found, records = copied(before, after)
+    assert [one.position for one in records] == [1, 3] and found.lost == 1
 
 
 @pytest.mark.parametrize(

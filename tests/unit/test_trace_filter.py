@@ -11,7 +11,7 @@ from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.rings import trace_files
+from gdbcuda.rings.ring_file import RingFile
 from gdbcuda.rings.ring_layout import A_FILTER, RING_HEADER, WORD
 from gdbcuda.shell.cli import main
 from gdbcuda.shell.trace.filters import filters
@@ -23,7 +23,7 @@ pytestmark = needs_recorder
 
 def in_rings(found: Traced) -> int:
     """Calls that the process has recorded."""
-    return sum(trace_files.ring_file(path.read_bytes()).begun for path in found.folder.glob("*.ring"))
+    return sum(RingFile(path.read_bytes()).begun for path in found.folder.glob("*.ring"))
 
 
 @pytest.mark.parametrize(

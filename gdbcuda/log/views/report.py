@@ -195,10 +195,10 @@ class LogReport:
 
     def functions(self) -> Iterable[list[Any]]:
         for (name, layer), one in self.summary.functions.items():
-            times = one.sorted_times()
+            times = one.times
             shown: list[Any] = [None] * 5
-            if times:
-                shown = [sum(times), times[0], one.quantile(0.5), one.quantile(0.99), times[-1]]
+            if times.count:
+                shown = [times.total, times.least, times.quantile(0.5), times.quantile(0.99), times.most]
             yield [name, layer, one.count, sum(one.failures.values()), *shown]
 
     def leaks(self) -> Iterable[list[Any]]:

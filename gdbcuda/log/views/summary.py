@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter, duration
 from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.ledger.effects import copied, extents
+from gdbcuda.log.views.times import Times
 from gdbcuda.text import fitting, render
 from gdbcuda.text.demangling import demangled
 from gdbcuda.text.sentences import counted
@@ -33,15 +33,7 @@ class FunctionSummary:
     def __init__(self) -> None:
         self.count = 0
         self.failures: Counter[str | int] = Counter()  # by constant, by a number that has none, "(why it ended)"
-        self.times = array("d")
-
-    def sorted_times(self) -> array[float]:
-        self.times = array("d", sorted(self.times))
-        return self.times
-
-    def quantile(self, part: float) -> float:
-        """Of the sorted times."""
-        return self.times[min(int(part * len(self.times)), len(self.times) - 1)]
+        self.times = Times()
 
 
 class Summary:
@@ -98,7 +90,7 @@ class Summary:
         else:
             end = call.end or 0.0
             self.last = max(self.last, end)
-            row.times.append(end - call.start)
+            row.times.add(end - call.start)
             if call.status:
                 row.failures[call.result if isinstance(call.result, int) else str(call.result)] += 1
         self.what_it_did(call)
@@ -189,11 +181,9 @@ LESS = ((), ("min", "p99"), ("min", "p99", "median", "max"))  # what a narrow te
 
 def functions_text(summary: Summary, most: int | None) -> str:
     """The most time first; inner calls are counted in the outer one's time too."""
-    for one in summary.functions.values():
-        one.sorted_times()
     rows = [
-        (name, layer, one.count, sum(one.failures.values()) or "", *times(one))
-        for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -sum(item[1].times))
+        (name, layer, one.count, sum(one.failures.values()) or "", *times(one.times))
+        for (name, layer), one in sorted(summary.functions.items(), key=lambda item: -item[1].times.total)
     ]
     return narrowed(rows[:most], render.screen()) + and_more(len(rows), most)
 
@@ -212,10 +202,10 @@ def narrowed(rows: Sequence[Sequence[object]], width: int | None) -> str:
     return render.table(*shown) + note
 
 
-def times(one: FunctionSummary) -> tuple[str, ...]:
-    if not one.times:
+def times(one: Times) -> tuple[str, ...]:
+    if not one.count:
         return ("",) * 5
-    return tuple(map(duration, (sum(one.times), one.times[0], one.quantile(0.5), one.quantile(0.99), one.times[-1])))
+    return tuple(map(duration, (one.total, one.least, one.quantile(0.5), one.quantile(0.99), one.most)))
 
 
 Tables = dict[str, tuple[list[Any], list[str]]]  # rows and titles, by what they are about

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
@@ -22,6 +22,7 @@ COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_stat
            "driver": "thread_state_running", GPU: "rail_load", "": "generic_work"}  # fmt: skip
 FAILED = "terrible"
 PROCESS_NAME, MEMORY = "process_name", "device memory"
+MOST_CAUSES = 100_000  # calls behind one whose work has not been seen yet
 BECOMES, RUNS = "becomes", "runs"  # what arrows say
 Line = dict[str, Any]
 
@@ -57,12 +58,21 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
             yield process_name(pid, os.path.basename(program))
 
 
+class ArrowBegin(NamedTuple):
+    """Where an arrow begins."""
+
+    pid: int
+    thread: int
+    start: float
+
+
 class Causes:
-    """Calls that work on a GPU may come from; those of other programs' logs have names that we do not know."""
+    """Calls that work on a GPU may come from, the last of them; those of other programs' logs have names that we do not
+    know."""
 
     def __init__(self, writer: CallWriter) -> None:
         self.writer = writer
-        self.known: dict[int, Call] = {}
+        self.known: dict[int, ArrowBegin] = {}
         self.names: dict[str, bool] = {}
 
     def begin(self, call: Call) -> None:
@@ -70,7 +80,9 @@ class Causes:
             function = self.writer.table.function(call.name)
             self.names[call.name] = call.layer != GPU and function is not None and makes_work(function)
         if self.names[call.name]:
-            self.known[call.number] = call
+            self.known[call.number] = ArrowBegin(call.pid, call.thread, call.start)
+            if len(self.known) > MOST_CAUSES:
+                del self.known[next(iter(self.known))]
 
     def arrows(self, call: Call) -> Iterator[Line]:
         number = call.arguments.get("call") if call.layer == GPU else None
@@ -109,7 +121,7 @@ def slice_of(call: Call, writer: CallWriter) -> Line:
             "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
 
 
-def arrow(phase: str, name: str, number: int, call: Call) -> Line:
+def arrow(phase: str, name: str, number: int, call: Call | ArrowBegin) -> Line:
     line = {"ph": phase, "id": number, "name": name, "cat": "layers", "pid": call.pid, "tid": call.thread,
             "ts": microseconds(call.start)}  # fmt: skip
     return {**line, "bp": "e"} if phase == "f" else line
