@@ -40,6 +40,22 @@ def test_a_cplusplus_function_of_that_name_is_another(scenario: Scenario, compil
     assert stops(text) == ["driver libcuda.so.1"], text
 
 
+AN_INLINED_ENTRY = SLOTS.replace(
+    "static int own_alloc(", "static unsigned long taken;\nstatic inline unsigned long now(void) "
+    "{ return __atomic_load_n(&taken, 5); }\nstatic int own_alloc(", 1
+).replace("int status = onward", "if (now() + bytes > 2ul << 30) return 2;\n    int status = onward")  # fmt: skip
+
+
+def test_what_is_inlined_at_its_first_instruction_is_not_who_calls(local: Scenario, compile_c) -> None:
+    """At a bare address gdb has a frame for it: caller, and where the call returns to, are the function's."""
+    hook = compile_c("libslots.so", AN_INLINED_ENTRY, "-shared", "-Og")
+    text = local.run("test_alloc", "cuda-break cuMemAlloc if bytesize > 1G", "RUN", "delete",
+                     "cuda-break cuMemAlloc --on return if bytesize > 2G", "continue", hook=hook)  # fmt: skip
+    assert stops(text) == ["hook libslots.so own_alloc for", "hook libslots.so"], text
+    assert re.search(r"\[1.00 GiB\]\)\n +called by app allocate_buffer\(\) at test_alloc.c:25, thread 1\n", text), text
+    assert re.search(r"= CUDA_ERROR_OUT_OF_MEMORY \(2\)\n +returned to app allocate_buffer\(\) at test_a", text), text
+
+
 def test_the_process_settles_what_the_files_leave_open(scenario: Scenario, compile_c) -> None:
     """Whether a library that rewrites slots is reached only the process shows, and the verdict on the library too."""
     hook = compile_c("libslots.so", SLOTS, "-shared")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 def request_here(frame: gdb.Frame) -> Request | None:
     """The request that the frame is about to answer; None if it is in no resolver."""
+    frame = frames.call_frame(frame)
     shape, older = shape_at(frame.pc(), frame.name() or ""), frames.older_frame(frame)
     if shape is None or older is None:
         return None
@@ -73,7 +74,7 @@ def on_stop(event: gdb.StopEvent) -> None:
         number = stops.number_of(event)
         if stops.is_silent(number) or not layers.is_cuda_here() or not frames.is_entry(process.register("pc")):
             return
-        frame = gdb.newest_frame()
+        frame = frames.call_frame(gdb.newest_frame())
         request = request_here(frame)
         if request is not None and request.resolver in {shape.symbol for shape in (*LOADERS, *OPENERS)}:
             console.write(stop_text(number, frames.place_of(frame), request))

@@ -72,7 +72,7 @@ def inject(number: int) -> None:
 
 
 def do(fault: InjectedFault) -> None:
-    effect, frame = fault.plan.effect, gdb.selected_frame()
+    effect, frame = fault.plan.effect, frames.call_frame(gdb.selected_frame())
     if isinstance(effect, Delay):
         time.sleep(effect.nanoseconds / SECOND)
     elif isinstance(effect, Fail):

@@ -86,7 +86,21 @@ def exported_name(name: str, pc: int) -> str:
 
 def is_at_entry(frame: gdb.Frame) -> bool:
     """At the first instruction, or where gdb's own breakpoint sits behind the prologue."""
-    return frame.newer() is None and is_entry(frame.pc())
+    newer = frame.newer()
+    while newer is not None and newer.type() == gdb.INLINE_FRAME:
+        newer = newer.newer()
+    return newer is None and is_entry(frame.pc())
+
+
+def call_frame(frame: gdb.Frame) -> gdb.Frame:
+    """The frame of the function that is entered here: at a breakpoint on a bare address gdb has frames for what the
+    compiler has put at its first instruction, too. (gdb manual: "Inline Functions".)"""
+    found: gdb.Frame | None = frame
+    if frame.type() != gdb.INLINE_FRAME or not is_at_entry(frame):
+        return frame
+    while found is not None and found.type() == gdb.INLINE_FRAME:
+        found = found.older()
+    return found or frame
 
 
 def is_entry(pc: int) -> bool:
@@ -178,6 +192,11 @@ def older_frame(frame: gdb.Frame) -> gdb.Frame | None:
     return found
 
 
+def caller_frame(frame: gdb.Frame) -> gdb.Frame | None:
+    """Where the function of that frame returns to."""
+    return older_frame(call_frame(frame))
+
+
 def caller_of(frame: gdb.Frame) -> CodePlace | None:
     found = asking_frame(frame)
     return place_of(found, is_caller=True) if found is not None else None
@@ -185,7 +204,7 @@ def caller_of(frame: gdb.Frame) -> CodePlace | None:
 
 def asking_frame(frame: gdb.Frame) -> gdb.Frame | None:
     """The caller's; not what CUDA's headers put in between, unless nothing is known beyond."""
-    first = older_frame(frame)
+    first = caller_frame(frame)
     found = header_code.asker(islice(outwards(first), MOST_OF_HEADERS), words_of)
     return found or first
 
@@ -207,6 +226,7 @@ def is_in_headers(place: CodePlace) -> bool:
 
 def read_call(frame: gdb.Frame, known: Prototypes | None = None) -> FrameCall:
     """The call of this frame; UserError if the frame is in no API function, or none of ``known``."""
+    frame = call_frame(frame)
     function = api_function(frame, known)
     if function is None:
         raise UserError(f"{frame.name() or hex(frame.pc())} is not an API function of the CUDA runtime, driver or NVML")

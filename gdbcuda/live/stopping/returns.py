@@ -51,7 +51,7 @@ def expect(number: int, only_errors: bool) -> bool:
 
 
 def expect_frame(frame: gdb.Frame, number: int, only_errors: bool) -> bool:
-    older = frames.older_frame(frame)
+    older = frames.caller_frame(frame)
     if older is None:
         return False
     call = frames.read_call(frame, own_prototypes.prototype)

@@ -64,7 +64,7 @@ class Ending(own_process.Internal):
 
 
 def remember(call: frames.FrameCall, frame: gdb.Frame) -> None:
-    older, calls = frames.older_frame(frame), CALLS()
+    older, calls = frames.caller_frame(frame), CALLS()
     if older is None:
         return
     calls.open[(call_registers.thread_number(), call_registers.stack_pointer(older))] = call
@@ -88,7 +88,7 @@ unloading.ON_UNLOADED.append(forget_unloaded)
 
 def remembered(frame: gdb.Frame) -> frames.FrameCall | None:
     """The shown call that the frame is of."""
-    older = frames.older_frame(frame)
+    older = frames.caller_frame(frame)
     if older is None:
         return None
     return CALLS().open.get((call_registers.thread_number(), call_registers.stack_pointer(older)))
