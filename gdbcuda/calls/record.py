@@ -12,7 +12,8 @@ place of the user's own line of Python that asked. M lines describe
 what other lines name by a number: a code address ("place"), a thread, a process, a loaded object; they come before
 their first use and hold until the next of the same.
 "unseen" names what the log cannot tell about a process: functions that were not recorded, and what was "before";
-"seen_by" is what to type to record them. "recorded" has the "names" of the functions that are recorded, where those are
+"seen_by" is what to type to record them. "unheard" names what a hook library may call behind it without a line in the
+log ("" is all), and "why". "recorded" has the "names" of the functions that are recorded, where those are
 not all, and whether of their calls "some" alone are.
 """
 

@@ -81,6 +81,7 @@ class References:
         self.kernels: dict[str, str] = {}  # readable name by mangled name
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
         self.recorded: dict[Process, frozenset[str]] = {}  # where not all are: the functions whose calls are all there
+        self.unheard: dict[Process, dict[str, str]] = {}  # base names of what a hook calls unseen ("": all)
         self.seen_by: dict[Process, str] = {}  # what is typed to record those too
         self.gap_until: dict[Process, float] = {}  # before that calls are missing in between
 
@@ -108,6 +109,8 @@ class References:
         elif kind == "unseen":
             self.unseen.setdefault(process, set()).add(details["name"])
             self.seen_by[process] = details.get("seen_by") or ""
+        elif kind == "unheard":
+            self.unheard.setdefault(process, {})[details["name"]] = details["why"]
         elif kind == "recorded":
             require_names(details)
             self.recorded[process] = frozenset() if details.get("some") else frozenset(details["names"])
@@ -120,6 +123,7 @@ class References:
             self.processes[process] = details
             if not is_known:
                 self.unseen.pop(process, None)
+                self.unheard.pop(process, None)
                 self.gap_until.pop(process, None)
             self.programs[process] += not is_known
             self.started += not is_known

@@ -59,8 +59,9 @@ def test_what_is_inlined_at_its_first_instruction_is_not_who_calls(local: Scenar
 def test_the_process_settles_what_the_files_leave_open(scenario: Scenario, compile_c) -> None:
     """Whether a library that rewrites slots is reached only the process shows, and the verdict on the library too."""
     hook = compile_c("libslots.so", SLOTS, "-shared")
-    text = scenario.run("test_alloc", "cuda-check --quiet", "break main", "RUN", "cuda-check", hook=hook)
+    text = scenario.run("test_alloc", "cuda-check --quiet", "break main", "RUN", "cuda-layers", "cuda-check", hook=hook)
     before, after = text.split("Breakpoint 1, main", 1)
+    assert re.search(r"^hook +libslots.so +answers for cuMemAlloc_v2 +cuda-load", after, re.MULTILINE), after
     assert "libslots.so: unknown whether it is reached by this program (reached-otherwise)" in before
     assert "libslots.so answers for cuMemAlloc_v2 in this process; these calls of the program arrive" in one_line(after)
     assert "libslots.so: will be reached" in after and "reached-otherwise" not in after and "other-way\n" not in after

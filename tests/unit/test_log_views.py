@@ -92,6 +92,22 @@ def test_a_call_that_is_not_over_may_yet_be_forwarded(capsys, tmp_path) -> None:
     assert "#1 " in text and "#0 " not in text and "1 of 2 calls" in text
 
 
+@pytest.mark.parametrize(("name", "known"), [("", 0), ("cuMemFree", 1)])
+def test_what_is_not_recorded_behind_a_hook_was_not_left_out_by_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, known: int
+) -> None:
+    """``cuda-log start --in hook``, or an entry of the driver's that is entered behind the hook's jump."""
+    note = {"name": name, "why": "calls in hook alone are recorded", "pid": 0}
+    path = write(tmp_path / "log", [call(0, "cuMemFree_v2"), call(1, "cuMemAlloc_v2")])
+    header, rest = path.read_text().split("\n", 1)
+    line = json.dumps({"ts": 0, "phase": "M", "name": "unheard", "details": note})
+    path.write_text(f"{header}\n{line}\n{rest}")
+    *shown, last = run(capsys, "changes", path).splitlines()
+    counted = "1 call of the hook library was" if known else "2 calls of the hook library were"
+    assert last == f"Whether {counted} passed on is not known: calls in hook alone are recorded."
+    assert sum("never forwarded" in line for line in shown) == known and bool(shown) == bool(known)
+
+
 def test_what_repeats_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def alloc(number: int, size: int, passed: int) -> list[Call]:
         outer = call(number, "cuMemAlloc_v2", {"bytesize": size}, end=(number + 1.8) / 1000, caller=0x400)

@@ -33,7 +33,8 @@ def waiting() -> list[tuple[gdb.Breakpoint, BreakWish]]:
 
 
 def functions() -> Set[str]:
-    return {wish.function for _, wish in waiting()}
+    """Whose entries somebody may overwrite, too: then no breakpoint of theirs may be there."""
+    return {wish.function for _, wish in breakpoints.of_ours() if wish.is_of_api()}
 
 
 answer_search.WANTED.append(functions)

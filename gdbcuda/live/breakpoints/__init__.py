@@ -198,7 +198,7 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
 def is_anothers(place: Location) -> bool:
     """Somebody has written a jump over it, or may be about to."""
     is_vendors = place.layer in ("driver", "runtime")
-    return is_vendors and (answering_code.is_overwritten(place.address) or answer_search.may_be_overwritten())
+    return is_vendors and (answering_code.is_overwritten(place.address) or answer_search.constructors_may_patch())
 
 
 def is_answered(places: list[Location], wish: BreakWish) -> bool:

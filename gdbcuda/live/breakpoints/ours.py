@@ -43,11 +43,13 @@ class BreakWish:
         self.by_user: dict[tuple[str, str], bool] = {}  # by file and function: other addresses next run
 
     def is_of_hook(self) -> bool:
-        """A hook library that answers for the function is meant too; not where a vendor's layer is asked for. The
-        loader's resolvers are found by name."""
-        is_of_api = self.words.startswith("cuda-dlsym break ") and self.function.startswith("cu")
-        is_asked_for = is_of_api or self.words.startswith(OF_FUNCTIONS)
-        return is_asked_for and not {*self.places} & {"driver", "runtime", "app", "system"}
+        """A hook library that answers for the function is meant too; not where a vendor's layer is asked for."""
+        return self.is_of_api() and not {*self.places} & {"driver", "runtime", "app", "system"}
+
+    def is_of_api(self) -> bool:
+        """The loader's resolvers are not: those are found by name."""
+        is_of_resolver = self.words.startswith("cuda-dlsym break ") and self.function.startswith("cu")
+        return is_of_resolver or self.words.startswith(OF_FUNCTIONS)
 
 
 class AwaitedFailures(NamedTuple):

@@ -14,7 +14,7 @@ from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import library_files, names, own_calls, variants
+from gdbcuda.live.layers import answering_code, library_files, names, own_calls, variants
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -183,13 +183,21 @@ def where(made: gdb.Breakpoint, request: from_request.BreakRequest) -> tuple[str
         lacking = f"{base_names(hooks)} has no function of that name, not even a hidden one"
         return "hook", f"(pending; {lacking}: this stops in what it answers with, see  cuda-dlsym log on)"
     if request.places:
-        return ", ".join(request.places), "(pending until it is loaded)"
+        return ", ".join(request.places), not_there(made)
     if ours.wish(made.number).defined_in_hook:
         return f"hook {os.path.basename(hooks[0])}", f"(pending{absent(hooks)})"
     if hooks and not any(library_files.defined(path) for path in hooks):
         return "the hook or the outermost library that has it", "(pending until one is loaded)"
     missing = why_not(hooks).partition(";")[0] if hooks else "no hook library yet, see cuda-load"
     return "the outermost library that has it", f"(pending until one is loaded; {missing})"
+
+
+def not_there(made: gdb.Breakpoint) -> str:
+    taken = next((place for place in locations.of(made) if answering_code.is_overwritten(place.address)), None)
+    if taken is None:
+        return "(pending until it is loaded)"
+    file = os.path.basename(taken.file)
+    return f"(nothing stops there: the entry in {visible(file)} jumps into a hook library, which comes in behind it)"
 
 
 def absent(hooks: list[str]) -> str:

@@ -111,14 +111,10 @@ def is_in_program() -> bool:
     return False
 
 
-def may_be_overwritten() -> bool:
-    """A constructor may yet overwrite the vendor's functions, and through gdbserver nobody would see it: it shows what
-    was there in front of a breakpoint, and writes that when it takes the breakpoint out."""
-    return process.is_remote() and constructors_may_patch()
-
-
 def constructors_may_patch() -> bool:
-    """They have yet to run, and somebody here makes code writable."""
+    """They have yet to run, and somebody here makes code writable. Who overwrites the vendor's functions reads their
+    entries first, and does not install itself where it finds gdb's breakpoint; and through gdbserver nobody would see
+    what it has written: that shows what was there in front of a breakpoint, and writes it when it takes that out."""
     if not PLACES().is_early:
         return False
     try:
@@ -173,6 +169,13 @@ def notice_all() -> ProcessSnapshot:
             return notice_all()
     look()
     return snapshot
+
+
+def seen_now(snapshot: ProcessSnapshot) -> list[Answering]:
+    """What slots and entries show of all functions, whoever waits for them or not."""
+    with suppress(Unreadable):
+        return found(snapshot, snapshot.api_names)
+    return []
 
 
 def wrapped(names: Set[str]) -> Iterator[Answering]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gdbcuda.api import vendor
@@ -11,6 +12,7 @@ from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import answering_code, library_files, noticed, table_version
 from gdbcuda.live.noticing import answer_search
+from gdbcuda.routes.answering import Answering
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
 PROGRAM, NAMED, BY_NAME, OTHER = "the program", "cuda-load", "its name", "the program's"
@@ -36,10 +38,11 @@ def members() -> list[Member]:
     """UserError where there is no process, or the loader has not begun."""
     snapshot = answer_search.notice_all()
     order = {one: number for number, one in enumerate(snapshot.objects.startup, 1)}
-    found = [member(snapshot, one, order.get(one)) for one in snapshot.objects.all]
+    answering = answer_search.seen_now(snapshot)
+    found = [member(snapshot, one, order.get(one), answering) for one in snapshot.objects.all]
     known = {one.file for one in found}
     others = [file for file in noticed.hooks() if file not in known]
-    return [*found, *(Member("hook", file, {}, (), NOTICED, 0, answers(file)) for file in others)]
+    return [*found, *(Member("hook", file, {}, (), NOTICED, 0, answers(file, answering)) for file in others)]
 
 
 def members_at_end() -> list[Member]:
@@ -71,18 +74,23 @@ def member_of_file(file: str, layer: str, why: str) -> Member:
     return Member(layer, file, counts, tuple(one for one in RESOLVERS if one in exported), why, None)
 
 
-def member(snapshot: ProcessSnapshot, one: Linkage, order: int | None) -> Member:
+def member(
+    snapshot: ProcessSnapshot, one: Linkage, order: int | None, answering: Sequence[Answering]
+) -> Member:
     layer, file = snapshot.layers[one], snapshot.file_of(one)
     table, resolvers = snapshot.table.functions, tuple(name for name in RESOLVERS if one.symbols.find(name))
     exports: dict[str, int] = {}
     if layer != "system":
         exports = dict(Counter(table[name].api for name in one.symbols.defined(snapshot.api_names) if name in table))
-    return Member(layer, file, exports, resolvers, known_by(snapshot, one, layer, file), order, answers(file))
+    return Member(layer, file, exports, resolvers, known_by(snapshot, one, layer, file), order,
+                  answers(file, answering))  # fmt: skip
 
 
-def answers(file: str) -> tuple[str, ...]:
-    here = (names for address, names in answering_code.FUNCTIONS().items() if process.object_of(address) == file)
-    return tuple(sorted(set[str]().union(*here)))
+def answers(file: str, answering: Sequence[Answering]) -> tuple[str, ...]:
+    """What is seen now, and what requests have shown."""
+    here = {one.function for one in answering if one.reached.file == file}
+    known = (names for address, names in answering_code.FUNCTIONS().items() if process.object_of(address) == file)
+    return tuple(sorted(here.union(*known)))
 
 
 def known_by(snapshot: ProcessSnapshot, one: Linkage, layer: str, file: str) -> str:

@@ -202,7 +202,7 @@ def on_learned(answer: Answering) -> None:
 
 
 def on_begun() -> None:
-    if isinstance(SESSION.recorder, RingRecorder):
+    if SESSION.recorder is not None:
         SESSION.recorder.on_begun()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import gdb
 
 from gdbcuda import api, ledger
+from gdbcuda.api import vendor
 from gdbcuda.calls import record
 from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
@@ -31,6 +32,9 @@ from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import planting
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.rings.ring_functions import recorded_symbols
+from gdbcuda.routes.answering import Answering
+from gdbcuda.routes.snapshot import VENDORS
+from gdbcuda.text.sentences import some
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
@@ -104,6 +108,7 @@ class LogNotes:
     def note_process(self) -> None:
         self.note("process", "", {"program": process.strip_prefix(process.program()), "image": IMAGE()})
         self.note_unseen()
+        self.note_unheard()
         self.note_recorded()
 
     def note_recorded(self) -> None:
@@ -120,6 +125,21 @@ class LogNotes:
         inferior = gdb.selected_inferior()
         if self.running.get(inferior.num) == IMAGE() or inferior.was_attached:
             self.note("unseen", BEFORE, {"name": BEFORE})
+
+    def note_unheard(self) -> None:
+        """What a hook library passes on without a line in the log."""
+        others = [one for one in self.wish.places if one in VENDORS or vendor.layer_of(one)]
+        if self.wish.callers:
+            self.note("unheard", "", {"name": "", "why": f"calls from {some([*self.wish.callers])} alone are recorded"})
+        elif self.wish.places and not others:
+            self.note("unheard", "", {"name": "", "why": f"calls in {some([*self.wish.places])} alone are recorded"})
+
+    def note_behind(self, answer: Answering) -> None:
+        """The function's own code is entered behind the jump at its beginning."""
+        if answer.entry:
+            name = api.base_name(answer.function)
+            why = "an entry that the hook has overwritten is passed by behind its jump"
+            self.note("unheard", name, {"name": name, "why": why})
 
     def note_lost(self, lost: Mapping[str, int]) -> None:
         """So many calls of the selected process in all, by reason. One of them may have taken back any block."""
@@ -183,6 +203,11 @@ class LogNotes:
     def close(self) -> None:
         self.noted.close()
         self.planted.close()
+
+
+def objects_with(address: int) -> list[Linkage]:
+    objects = (*this_snapshot.objects().all, *this_snapshot.objects_elsewhere())
+    return [one for one in objects if one.image.holds(address)]
 
 
 def images_at_work() -> dict[int, int]:

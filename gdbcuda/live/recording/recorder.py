@@ -8,10 +8,9 @@ process. None is deleted inside ``stop``. (gdb manual: "Breakpoints In Python".)
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Callable
 
 import gdb
 
@@ -28,16 +27,19 @@ from gdbcuda.live.breakpoints import uprobes
 from gdbcuda.live.frames import code_places, condition_words, frames
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import table_version, this_snapshot
+from gdbcuda.live.layers import answering_code, table_version, this_snapshot
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.pythons import python_frames, thread_stacks
 from gdbcuda.live.recording import jumps, planting
 from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
-from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
+from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes, objects_with
+from gdbcuda.live.recording.out_arguments import out_values
 from gdbcuda.live.recording.watchers import CallReturn, FunctionEntry, Jump
 from gdbcuda.live.threads.call_registers import CallMachine, read
 from gdbcuda.machine import abi
 from gdbcuda.routes.answering import Answering
+from gdbcuda.routes.snapshot import VENDORS
 
 MOST_INLINED = 50  # frames of one function
 
@@ -193,6 +195,14 @@ class Recorder(LogNotes):
         if process.is_alive():
             link.keep_inserted(self.places())
 
+    def is_ready(self, linkage: Linkage) -> bool:
+        """Who overwrites the vendor's entries in a constructor has to find the functions' own bytes there."""
+        return this_snapshot.layer_of(linkage) not in VENDORS or not answer_search.constructors_may_patch()
+
+    def on_begun(self) -> None:
+        """The program is at its first instruction: the constructors have run."""
+        self.plant()
+
     def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
         self.plant_functions(linkage, state)
@@ -204,21 +214,22 @@ class Recorder(LogNotes):
         planted = dict[int, str]()
         for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
             function = table_version.function(spot.symbol)
-            if function is not None and spot.address not in state.entries:
+            is_taken = spot.address in state.entries or answering_code.is_overwritten(spot.address)
+            if function is not None and not is_taken:
                 state.entries[spot.address] = FunctionEntry(self, spot, function)
                 planted[spot.address] = spot.symbol
         uprobes.tell_of_calls(this_snapshot.file_of(linkage), planted)
 
     def plant_answer(self, answer: Answering) -> None:
         """In an object that has its breakpoints already."""
+        self.note_behind(answer)
         overwritten = self.processes().entries.get(answer.entry)
         if overwritten is not None and overwritten.enabled:
             with bytes_kept(answer.entry):
                 overwritten.enabled = False
         if answer.function in self.wish.functions:
-            for one in (*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()):
-                if one.image.holds(answer.reached.address):
-                    self.plant_functions(one, self.processes())
+            for one in objects_with(answer.reached.address):
+                self.plant_functions(one, self.processes())
 
     def places(self) -> int:
         """How many functions are watched, in all processes."""
@@ -246,16 +257,3 @@ class Recorder(LogNotes):
         self.processes.close()
         super().close()
         link.as_before()
-
-
-@functools.cache
-def written(function: api.Function) -> tuple[int, ...]:
-    """The positions of the parameters that the function writes through."""
-    return tuple(i for i, p in enumerate(function.parameters) if p.direction != "in")
-
-
-def out_values(function: api.Function, raws: list[bytes | None], memory: Any, table: api.Table) -> dict[str, Any]:
-    """What a call that succeeded has left behind its out-pointers."""
-    positions = written(function)
-    found = decode.some_arguments(function, raws, memory, table, positions) if positions else []
-    return {one.name: one.data for one in found}

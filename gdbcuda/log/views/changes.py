@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ from gdbcuda.calls.text import CallWriter, parameters, value
 from gdbcuda.log.views.tree import CallNode
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import some
+from gdbcuda.text.sentences import counted, some
 
 HOOK = "hook"
 RESOLVING = "proc-address"  # its answers differ because hooking is its job
 MOST_HELD = 1000  # kinds of changes that wait for more of their kind
 MOST_NAMES = 40  # of functions that were answered with another one
+NEVER = "never forwarded"
 A_POINTER = "a pointer"  # to what is not known
 INDENT, WIDTH = " " * 9, 120
 
@@ -101,7 +103,7 @@ def differences(node: CallNode) -> list[Change]:
     forwarded = min(same, key=lambda one: len(list(changed(call, one)))) if same else None
     found = list(changed(call, forwarded)) if forwarded is not None else []
     if forwarded is None and call.ended not in (STILL_OPEN, RETURN_LOST):  # which may yet be, or has been
-        found.append(Change("never forwarded"))
+        found.append(Change(NEVER))
     return found + [Change("extra call", one.name, call=one) for one in behind if one is not forwarded]
 
 
@@ -132,6 +134,7 @@ class Changes:
     def __init__(self, writer: CallWriter, takes: Callable[[Call], bool] = lambda call: True) -> None:
         self.writer, self.takes = writer, takes
         self.total = self.touched = self.answers = self.changed_answers = 0
+        self.unheard: Counter[str] = Counter()  # by reason: calls that may have been passed on
 
     def find(self, roots: Iterable[CallNode]) -> Iterator[tuple[Call, list[Change]]]:
         """One by one, for a log of any length."""
@@ -146,10 +149,19 @@ class Changes:
                     yield node.call, found
                 continue
             found = differences(node)
+            why = self.why_unheard(node.call) if any(one.what == NEVER for one in found) else ""
+            if why:
+                self.unheard[why] += 1
+                continue
             self.total += 1
             if found:
                 self.touched += 1
                 yield node.call, found
+
+    def why_unheard(self, call: Call) -> str:
+        """"" where the log would have what the hook passes on."""
+        known = self.writer.notes.unheard.get(call.process, {})
+        return known.get("") or known.get(call.base, "")
 
     def is_request(self, call: Call) -> bool:
         function = self.writer.table.function(call.name)
@@ -187,9 +199,16 @@ class Changes:
         return "\n".join([self.writer.line(call), *(f"{INDENT}{one.text(self.writer, call.name)}" for one in found)])
 
     def conclusion(self) -> str:
-        if not self.total + self.answers:
-            return "No such call of a hook library is recorded."
-        text = f"{self.touched} of {self.total} calls of the hook library did more than pass the call on."
-        requests = f"{self.answers} request{'' if self.answers == 1 else 's'} for function addresses"
-        left = f"{self.changed_answers} of {requests} got another answer; cuda-dlsym log judges them."
-        return f"{text}\n{left}" if self.answers else text
+        calls = {why: f"{counted(n, 'call')} of the hook library {'was' if n == 1 else 'were'}"
+                 for why, n in self.unheard.items()}  # fmt: skip
+        unheard = [f"Whether {text} passed on is not known: {visible(why)}." for why, text in calls.items()]
+        return "\n".join([*self.known(), *unheard])
+
+    def known(self) -> Iterator[str]:
+        if self.total + self.answers:
+            yield f"{self.touched} of {self.total} calls of the hook library did more than pass the call on."
+        elif not self.unheard:
+            yield "No such call of a hook library is recorded."
+        if self.answers:
+            requests = f"{counted(self.answers, 'request')} for function addresses"
+            yield f"{self.changed_answers} of {requests} got another answer; cuda-dlsym log judges them."

@@ -35,7 +35,7 @@ from gdbcuda.live.recording.in_process import (
     taken_bytes,
 )
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
-from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes
+from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record
@@ -107,11 +107,11 @@ class RingRecorder(LogNotes):
 
     def plant_answer(self, answer: Answering) -> None:
         """Code of another name, in an object that has been looked at. An entry that leads there is no longer ours."""
+        self.note_behind(answer)
         self.processes().leave(answer.entry)
         if answer.function in self.wish.functions:
-            for one in (*this_snapshot.objects().all, *this_snapshot.objects_elsewhere()):
-                if one.image.holds(answer.reached.address):
-                    self.plant_in(one)
+            for one in objects_with(answer.reached.address):
+                self.plant_in(one)
             self.on_begun()
 
     def on_begun(self) -> None:

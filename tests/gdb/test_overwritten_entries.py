@@ -1,0 +1,27 @@
+"""A hook library that overwrites the driver's entries reads them first: it finds what is there without a debugger."""
+
+from __future__ import annotations
+
+import re
+
+from answering_hooks import ENTRIES, JUMPS, stops
+from scenario import Scenario
+
+READS_FIRST = ENTRIES.replace("JUMP", f"if (*entry != 0xcc) {{ {JUMPS['through']} }}")
+
+
+def test_nothing_of_ours_is_there_while_it_installs_itself(scenario: Scenario, compile_c) -> None:
+    hook = compile_c("libentries.so", READS_FIRST, "-shared")
+    text = scenario.run("test_alloc", "cuda-log start cuMemAlloc cuInit", "cuda-break cuMemAlloc if bytesize > 1G",
+                        "cuda-break cuMemAlloc --in driver", "cuda-break cuInit --in driver", "RUN", "continue",
+                        "cuda-break cuMemAlloc_v2 --in driver", "delete", "continue", "cuda-log show",
+                        "cuda-log show --changed", hook=hook)  # fmt: skip
+    assert stops(text) == ["hook libentries.so own_alloc for"], text
+    assert re.search(r"^Breakpoint 3  driver libcuda.so.1  cuInit\(", text, re.MULTILINE), text
+    assert re.findall(r"^Breakpoint \d+: cuMemAlloc_v2 in driver \((.*)\)$", text, re.MULTILINE) == [
+        "pending until it is loaded",
+        "nothing stops there: the entry in libcuda.so.1 jumps into a hook library, which comes in behind it",
+    ], text
+    assert len(re.findall(r"^#\d+ .* hook +cuMemAlloc_v2\(", text, re.MULTILINE)) == 3, text
+    assert " driver   cuInit(" in text and "driver   cuMemAlloc_v2(" not in text, text
+    assert "Whether 3 calls of the hook library were passed on is not known: an entry that the hook has overw" in text
