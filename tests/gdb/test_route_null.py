@@ -68,6 +68,34 @@ def test_static_pointers_of_functions_and_scopes(
         assert re.search(rf"{name.partition('::')[2]} +hook libkeeps.so +pointer, in {name} +nothing", null)
 
 
+OF_OTHER_NAMES = """
+typedef int CUresult;
+struct entry { void *to; const char *name; } reals[] = {{0, "cuCtxGetDevice"}, {reals, "cuInit"}, {0, "cuOfNoHeader"}};
+struct command { void (*run)(void); const char *name; } commands[] = {{0, "help"}};
+static CUresult (*onto)(void *, long), (*of_nobody)(void);
+static void *(*real_dlsym)(void *, const char *), (*logger)(const char *);
+static struct { CUresult (*release)(long); } driver;
+void set(void *to) { onto = to; real_dlsym = to; of_nobody = to; driver.release = to; logger = to; }
+void *get(void) { logger(""); of_nobody(); return real_dlsym(0, ""); }
+CUresult cuMemAlloc_v2(void *p, long n) { return onto(p, n) + 1; }
+CUresult hooked_cuMemFree_v2(long p) { return driver.release(p); }
+"""
+
+
+def test_pointers_are_found_whatever_they_are_called(scenario: Scenario, compile_c) -> None:
+    """An entry of a table for a name that no header has, too. Of which one it is, the code that reads it tells."""
+    hook = compile_c("libkeeps.so", OF_OTHER_NAMES, "-shared", "-Og")
+    text = scenario.run("test_alloc", "break main", "RUN", "cuda-route --null", "cuda-route --null cuMemAlloc",
+                        hook=hook)  # fmt: skip
+    whole, one = text.split(" pointers of the hook to real functions are NULL.")
+    found = dict(re.findall(r"^(\S+) +hook libkeeps.so +pointer, in (\S+) +nothing", whole, re.MULTILINE))
+    unknown = set(re.findall(r"^\? +hook libkeeps.so +pointer, in (\S+) .*neither its name", whole, re.MULTILINE))
+    assert found.pop("?") in unknown and unknown == {"of_nobody", "real_dlsym"}, text
+    assert found == {"cuCtxGetDevice": "reals[0].to", "cuOfNoHeader": "reals[2].to", "cuMemAlloc_v2": "onto",
+                     "cuMemFree_v2": "driver.release"}, text  # fmt: skip
+    assert "pointer, in onto " in one and "1 pointer of the hook to real functions is NULL." in one
+
+
 def test_no_debug_info_is_not_no_null(scenario: Scenario, compile_c, tmp_path: Path) -> None:
     program = compile_c("program", "int main(void) { return 0; }")
     hook = hook_of(tmp_path, "gcc")

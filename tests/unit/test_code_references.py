@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda.machine.code_references import code_references
+from gdbcuda.machine.code_references import code_references, data_references
 
 CALL, JUMP, LEA, NOTHING = b"\xe8", b"\xe9", b"\x48\x8d\x05", b"\x48\x8b\x05"
 
@@ -28,3 +28,10 @@ def test_an_opcode_inside_of_a_distance_hides_none() -> None:
     first = CALL + (0xE8E8).to_bytes(4, "little")
     second = code(CALL, 0x400005, 0x401000)
     assert list(code_references(first + second, 0x400000, {0x401000})) == [(0x40000C, 0x401000)]
+
+
+def test_what_is_read_from_memory_is_seen() -> None:
+    for opcode in (b"\x8b\x15", NOTHING, b"\xff\x15", b"\xff\x25"):
+        found = list(data_references(code(opcode, 0x400000, 0x401000), 0x400000, {0x401000}))
+        assert [target for _, target in found] == [0x401000]
+    assert not list(data_references(code(LEA, 0x400000, 0x401000), 0x400000, {0x401000}))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Set
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 import gdb
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from gdbcuda.linkage import Linkage
     from gdbcuda.routes.requests import Request
 
+Names = Callable[[str], bool]  # is that function asked for?
+UNKNOWN = "?"
 LARGEST = 1 << 20  # bytes of one array
 AN_API_NAME = re.compile(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")
 
@@ -82,8 +84,12 @@ def of_variable(variable: HookVariable) -> Iterator[RealFunctions]:
 
 def pointers(entry: gdb.Type, codes: tuple[int, ...], size: int = 0) -> list[tuple[int, str]]:
     """(offset, name) of the members that point to that. C++'s static ones have no bitpos: they are not in the entry."""
+    return [(at, one.name or "") for at, one in pointers_to(entry, codes, size)]
+
+
+def pointers_to(entry: gdb.Type, codes: tuple[int, ...], size: int = 0) -> list[tuple[int, gdb.Field]]:
     found: list[tuple[gdb.Field, int | None]] = [(one, getattr(one, "bitpos", None)) for one in entry.fields()]
-    return [(at // 8, one.name or "") for one, at in found if at is not None and is_pointer_to(one, codes, size)]
+    return [(at // 8, one) for one, at in found if at is not None and is_pointer_to(one, codes, size)]
 
 
 def is_pointer_to(field: gdb.Field, codes: tuple[int, ...], size: int) -> bool:
@@ -103,24 +109,47 @@ def entry_at(file: str, address: int) -> str:
     return next((f"in {one.variable}" for one in lone_pointers(file) if one.address == address), "")
 
 
-def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Set[str], asked: Iterable[Request]) -> list[Route]:
-    """The hook's pointers for the names that are NULL: entries of its tables, and variables named after a function.
-    ``asked``: the requests that were logged."""
+def null_entries(snapshot: ProcessSnapshot, hook: Linkage, names: Names, asked: Iterable[Request]) -> list[Route]:
+    """Its pointers for the names that are NULL: entries of its tables, and variables named after a function. ``asked``:
+    the requests that were logged."""
     file = this_snapshot.file_of(hook)
-    answered = by_function(r for r in asked if r.asker.file == file and r.returned)
-    found = []
+    answered = requests_of(file, asked)
+    found: list[LonePointer] = []
     for table in tables(file):
-        for index, name in unset(snapshot, table):
-            if name in names:
-                why = why_null(snapshot, name, answered.get(name))
-                found.append(Route(name, "pointer", file, "hook", f"in {table.variable}[{index}].{table.field}", None,
-                                   Verdict("real", why),
-                                   table.address + index * table.stride + table.pointer_at))  # fmt: skip
-    for one in lone_pointers(file):
-        if one.function in names and snapshot.memory.read(one.address, 8) == bytes(8):
-            verdict = Verdict("real", why_null(snapshot, one.function, answered.get(one.function)))
-            found.append(Route(one.function, "pointer", file, "hook", f"in {one.variable}", None, verdict, one.address))
-    return found
+        known = [*entries(snapshot, table)]
+        is_of_api = any(table_version.table().function(name) for _, name, _ in known)
+        for index, name, _ in (one for one in known if not one[2] and is_of_api and names(one[1])):
+            place = f"{table.variable}[{index}].{table.field}"
+            found.append(LonePointer(name, place, table.address + index * table.stride + table.pointer_at))
+    found += null_among(snapshot, (one for one in lone_pointers(file) if names(one.function)))
+    return [null_route(snapshot, file, one, answered.get(one.function)) for one in found]
+
+
+def null_lone(
+    snapshot: ProcessSnapshot, file: str, lone: Iterable[LonePointer], asked: Iterable[Request]
+) -> list[Route]:  # fmt: skip
+    answered = requests_of(file, asked)
+    return [null_route(snapshot, file, one, answered.get(one.function)) for one in null_among(snapshot, lone)]
+
+
+def requests_of(file: str, asked: Iterable[Request]) -> dict[str, Request]:
+    return by_function(one for one in asked if one.asker.file == file and one.returned)
+
+
+def null_among(snapshot: ProcessSnapshot, lone: Iterable[LonePointer]) -> list[LonePointer]:
+    return [one for one in lone if is_null(snapshot, one)]
+
+
+def is_null(snapshot: ProcessSnapshot, one: LonePointer) -> bool:
+    try:
+        return snapshot.memory.read(one.address, POINTER) == bytes(POINTER)
+    except Unreadable:
+        return False
+
+
+def null_route(snapshot: ProcessSnapshot, file: str, one: LonePointer, asked: Request | None) -> Route:
+    verdict = Verdict("real", why_null(snapshot, one.function, asked))
+    return Route(one.function or UNKNOWN, "pointer", file, "hook", f"in {one.variable}", None, verdict, one.address)
 
 
 def by_function(requests: Iterable[Request]) -> dict[str, Request]:
@@ -132,6 +161,8 @@ def by_function(requests: Iterable[Request]) -> dict[str, Request]:
 
 def why_null(snapshot: ProcessSnapshot, name: str, asked: Request | None) -> str:
     """``asked``: the hook's last request for the name."""
+    if not name:
+        return "NULL: of which function it is, neither its name nor the hook's code tells"
     if asked is not None and asked.name != name:
         instead = f"request #{asked.number} from its function, for {visible(asked.name)}"
         return f"NULL: {instead}, failed: {asked.verdict.why}"
@@ -184,14 +215,14 @@ def function_in(name: str) -> str:
     return meant
 
 
-def unset(snapshot: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str]]:
-    """(index, name) of the entries with a NULL pointer."""
+def entries(snapshot: ProcessSnapshot, table: RealFunctions) -> Iterator[tuple[int, str, int]]:
+    """(index, name, pointer) of those that have a name."""
     try:
         data = snapshot.memory.read(table.address, table.entries * table.stride)
         for index in range(table.entries):
             text, code = (struct.unpack_from("<Q", data, index * table.stride + at)[0]
                           for at in (table.name_at, table.pointer_at))  # fmt: skip
-            if text and not code:
-                yield index, string_at(snapshot.memory, text)
+            if text:
+                yield index, string_at(snapshot.memory, text), code
     except Unreadable:
         return

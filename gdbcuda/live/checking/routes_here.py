@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
-from gdbcuda.live.checking import hook_variables, real_functions, static_calls
+from gdbcuda.live.checking import hook_variables, nameless_pointers, real_functions, static_calls
 from gdbcuda.live.dlsym import request_log
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.noticing import answer_search
@@ -106,7 +106,7 @@ def of_object(snapshot: ProcessSnapshot, asker: Linkage, wanted: frozenset[str])
         found += collect.pointers(snapshot, asker, wanted)
     if snapshot.layers[asker] == "hook":
         found = [with_entry(route) for route in found]
-        found += real_functions.null_entries(snapshot, asker, wanted, request_log.LOG().book.requests)
+        found += real_functions.null_entries(snapshot, asker, wanted.__contains__, request_log.LOG().book.requests)
     return found
 
 
@@ -117,10 +117,19 @@ def with_entry(route: Route) -> Route:
 
 
 def null_pointers(snapshot: ProcessSnapshot, function: str | None = None) -> list[Route]:
-    """The hook's own pointers that lead nowhere."""
+    """The hook's own pointers that lead nowhere; of all functions, also those for names outside of the API."""
     wanted, asked = wanted_names(snapshot, function), request_log.LOG().book.requests
-    found = (real_functions.null_entries(snapshot, hook, wanted, asked) for hook in snapshot.hooks)
-    return collect.sorted_routes([route for each in found for route in each])
+
+    def is_meant(name: str) -> bool:
+        return function is None or name in wanted or (names.is_glob(function) and fnmatch.fnmatch(name, function))
+
+    found = []
+    for hook in snapshot.hooks:
+        file = snapshot.file_of(hook)
+        found += real_functions.null_entries(snapshot, hook, is_meant, asked)
+        others = [one for one in nameless_pointers.nameless(hook, file) if is_meant(one.function)]
+        found += real_functions.null_lone(snapshot, file, others, asked)
+    return collect.sorted_routes(found)
 
 
 def no_null_pointers(snapshot: ProcessSnapshot) -> str:
