@@ -43,6 +43,7 @@ class Route(NamedTuple):
         }  # fmt: skip
 
 
+WAYS = ("PLT", "GOT", "data", "pointer", "static", "by name", WRAP)  # all others are resolvers
 Wanted = Callable[["ProcessSnapshot", "Linkage", "Slot", int], bool]
 
 
@@ -176,6 +177,16 @@ def allocations_first(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Ro
         return not takes, not hands_out, len(route.function) if hands_out else 0
 
     return sorted(routes, key=key)
+
+
+def without_kept_answers(routes: list[Route]) -> list[Route]:
+    """A pointer that an object has stored of what it was answered is the same way as the request."""
+    answered = {place_of(one) for one in routes if one.way not in WAYS}
+    return [one for one in routes if one.way != "pointer" or place_of(one) not in answered]
+
+
+def place_of(route: Route) -> tuple[str, str, int]:
+    return route.function, route.asker, route.reached.address if route.reached is not None else 0
 
 
 def sorted_routes(routes: list[Route]) -> list[Route]:

@@ -21,6 +21,7 @@ from gdbcuda.linkage.image import Image
 from gdbcuda.linkage.objects import Linkages
 from gdbcuda.memory import DictMemory
 from gdbcuda.routes import collect, report, resolvers
+from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
@@ -174,3 +175,15 @@ def test_words_of_every_part_that_is_written() -> None:
     asker = Linkage(Image(memory, "libasks.so", 0, 0, headers=(0x9000, len(rows))))
     snapshot = ProcessSnapshot(Linkages([]), memory, api.load(), lambda linkage: "app")
     assert list(collect.words(snapshot, asker)) == [(0x4008, 7), (0x4010, 9)]
+
+
+def test_a_stored_answer_is_the_way_of_its_request() -> None:
+    def route(way: str, address: int, asker: str = "/lib/libcudart.so") -> Route:
+        reached = Reached(address, ("cuInit",), "/lib/libcuda.so.1", "driver")
+        return Route("cuInit", way, asker, "runtime", "", reached, Verdict("driver", ""))
+
+    request, slot, other = route("cuGetProcAddress_v2 at 2000", 0x10), route("PLT", 0x10), route("pointer", 0x20)
+    of_another = route("pointer", 0x10, "/bin/program")
+    found = [request, slot, route("pointer", 0x10), other, of_another]
+    assert collect.without_kept_answers(found) == [request, slot, other, of_another]
+    assert collect.without_kept_answers([slot, route("pointer", 0x10)]) == [slot, route("pointer", 0x10)]

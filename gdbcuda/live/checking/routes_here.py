@@ -23,7 +23,9 @@ def routes(snapshot: ProcessSnapshot, function: str | None = None, app: bool = F
     """Those of the functions that ``function`` names, or of all; ``app``: of the program alone; ``all``: the hook's and
     the driver's own ways too, and what a new reference would find. UserError for a name that nobody knows."""
     wanted = wanted_names(snapshot, function)
-    found = collect.sorted_routes([*found_routes(snapshot, wanted, app, all or function is not None)])
+    is_overview = not all and (function is None or names.is_glob(function))
+    ways = [*found_routes(snapshot, wanted, app, all or function is not None)]
+    found = collect.sorted_routes(collect.without_kept_answers(ways) if is_overview else ways)
     if not app and (all or (function is not None and not names.is_glob(function))):
         found = collect.sorted_routes([*found, *new_references(snapshot, wanted, found)])
     return found
