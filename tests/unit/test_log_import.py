@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -236,6 +238,32 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
     names = ("name", "layer", "parent", "arguments", "result")
     first, second = ([[call[name] for name in names] for call in shown(one)[:3]] for one in (log, again))
     assert first == second
+
+
+def test_who_called_comes_back_with_our_export(tmp_path: Path) -> None:
+    """So that memory is told by line of what was kept as a trace alone."""
+    names = ["step at train.py:34", "sum in libsum.so", "libsum.so+0x1330", "step at train.py:34", ""]
+    events = [{"ph": "X", "cat": "driver", "name": "cuMemAlloc_v2", "pid": 7, "tid": 1, "ts": 10 * number, "dur": 5,
+               "args": {"dptr": {"address": "0x10", "value": hex(4096 << number)}, "bytesize": 64, "caller": name}}
+              for number, name in enumerate(names)]  # fmt: skip
+    _, log = imported(tmp_path, "trace.json", json.dumps({"traceEvents": events}))
+    told = subprocess.run([*GDBCUDA, "log", "show", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    assert [line.partition("  by ")[2] for line in told.splitlines()] == names
+    line = [*GDBCUDA, "log", "memory", "--view", "leaks", str(log)]
+    leaks = subprocess.run(line, capture_output=True, text=True, cwd=ROOT).stdout
+    assert re.search(r"^ +2  128 +cuMemAlloc_v2 +step at train.py:34 ", leaks, re.MULTILINE)
+
+
+def test_a_trace_that_is_packed(tmp_path: Path) -> None:
+    """PyTorch's handlers and vLLM write .pt.trace.json.gz."""
+    for number, text in enumerate((json.dumps(TORCH), LINES)):
+        plain, packed = (tmp_path / f"{kind}{number}" for kind in ("plain", "packed"))
+        plain.mkdir(), packed.mkdir()
+        _, first = imported(plain, "trace.json", text)
+        done, second = imported(packed, "trace.json.gz", gzip.compress(text.encode()))
+        assert done.returncode == 0 and shown(second) == shown(first)
+    done, _ = imported(tmp_path, "trace.json.gz", gzip.compress(LINES.encode())[:-9])
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "cut off or damaged" in done.stderr
 
 
 @pytest.mark.parametrize("view", ["tree", "summary", "timeline", "memory", "export", "changes", "show"])

@@ -70,12 +70,14 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
     if layer == GPU and "device" in given and type(given.get("stream")) is int:
         calls.lane_names[pid, tid] = f"GPU {given['device']} stream {given['stream']}"
     result = given.pop("result", None)
+    caller = given.get("caller") if is_ours else None
     for name in NOT_ARGUMENTS if is_ours else ():
         given.pop(name, None)
     status = calls.table.constant(result) if isinstance(result, str) else None
     call = calls.add(one.get("name"), start / MICROSECONDS, end, (pid, tid), layer=layer,
                      details=given, status=status)  # fmt: skip
     if call is not None:
+        call.caller = calls.place(caller)
         calls.link(given.get("correlation"), call, process=0)  # what the GPU does has the device for a process
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from typing import Any
 
@@ -21,6 +22,8 @@ GPU = "gpu"
 LONGEST_NAME = 4096
 MOST = 20_000_000  # calls: what a machine has memory for
 LARGEST = 1 << 63
+PLACES = (r"(?P<function>.+) at (?P<source>\S+:\d+)", r"(?P<function>.+) in (?P<object>\S+)",
+          r"(?P<object>\S+)\+0x(?P<offset>[0-9a-f]{1,15})")  # fmt: skip
 Lane = tuple[int, int]  # process, thread or stream (negative)
 
 
@@ -34,6 +37,7 @@ class TimedCalls:
         self.lane_names: dict[Lane, str] = {}
         self.lane_words: dict[str, int] = {}  # of traces that name lanes by words
         self.links: dict[tuple[int, int], list[Call]] = {}  # by process, each of which has its own numbers
+        self.places: dict[str, int] = {}  # who called, as the trace says it in words; a number of ours for each
         self.epoch = 0.0
         self.problems: Counter[str] = Counter()
 
@@ -71,6 +75,12 @@ class TimedCalls:
             return {}
         return details
 
+    def place(self, words: Any) -> int:
+        """What a call's ``caller`` is, for a trace that names it."""
+        if not words or not isinstance(words, str):
+            return 0
+        return self.places.setdefault(words[:LONGEST_NAME], len(self.places) + 1)
+
     def begin(self, nanoseconds: Any) -> None:
         """CLOCK_REALTIME where the times are 0, as far as the trace says."""
         if type(nanoseconds) is int and 0 <= nanoseconds < LARGEST:
@@ -105,10 +115,19 @@ class TimedCalls:
             details = {"thread": number, "lwp": max(lane, 0), "inferior": 0, "pid": pid,
                        "name": self.lane_names.get((pid, lane), "")}  # fmt: skip
             sink.note(0.0, "thread", details)
+        words = {number: text for text, number in self.places.items()}
+        for pid, number in sorted({(call.pid, call.caller) for call in self.calls if call.caller}):
+            sink.note(0.0, "place", {"address": number, **place_of(words[number]), "inferior": 0, "pid": pid})
         for is_end, call in in_order(self.calls):
             (sink.exit if is_end else sink.entry)(call)
         sink.close()
         return len(self.calls)
+
+
+def place_of(words: str) -> dict[str, Any]:
+    """As `calls.text` names one: "step at train.py:34", "sum in libsum.so", "libsum.so+0x1330"."""
+    found = next((match.groupdict() for one in PLACES if (match := re.fullmatch(one, words))), {"function": words})
+    return {**found, "offset": int(found["offset"], 16)} if "offset" in found else found
 
 
 def layer_of(function: api.Function) -> str:
