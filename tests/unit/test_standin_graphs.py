@@ -25,11 +25,12 @@ def test_each_call_is_answered_as_by_a_real_driver(shim: Path, tmp_path: Path) -
 
 CAPTURED = """
 import ctypes as c
+import threading
 runtime = c.CDLL("libcudart.so.13")
 def made(name, *arguments): assert getattr(runtime, name)(*arguments) == 0, name
 first, second, graph, launchable, event, block = (c.c_void_p() for _ in range(6))
 size, back, called = c.c_size_t(4096), (c.c_char * 4096)(), []
-host = c.CFUNCTYPE(None, c.c_void_p)(lambda unused: called.append(1))
+host = c.CFUNCTYPE(None, c.c_void_p)(lambda unused: called.append(threading.get_ident()))
 made("cudaStreamCreateWithFlags", c.byref(first), 1)
 made("cudaStreamCreateWithFlags", c.byref(second), 1)
 made("cudaEventCreate", c.byref(event))
@@ -47,13 +48,15 @@ made("cudaStreamEndCapture", first, c.byref(graph))
 made("cudaGraphInstantiate", c.byref(launchable), graph, c.c_ulonglong(0))
 print(back[0][0], len(called))
 made("cudaGraphLaunch", launchable, first)
+made("cudaStreamSynchronize", first)
 print(back[0][0], len(called))
 made("cudaGraphLaunch", launchable, first)
-print(len(called), runtime.cudaStreamQuery(second))
+made("cudaStreamSynchronize", first)
+print(len(called), runtime.cudaStreamQuery(second), threading.get_ident() in called)
 """
 
 
 def test_what_is_captured_is_done_when_its_graph_is_launched(shim: Path) -> None:
-    """Also what a stream does that has waited for an event of a captured one."""
+    """Also what a stream does that has waited for a captured one; functions are called by another thread."""
     done = run(shim, sys.executable, "-c", CAPTURED)
-    assert (done.stdout, done.stderr) == ("0 0\n7 1\n2 0\n", "")
+    assert (done.stdout, done.stderr) == ("0 0\n7 1\n2 0 False\n", "")

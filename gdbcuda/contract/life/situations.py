@@ -68,6 +68,7 @@ SITUATIONS = (
     Situation("left-alone", "left_alone.c", "that looks at its signals, descriptors, locale and folder"),
     Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
     Situation("waits", "waits.c", "whose other thread waits in the driver", environment=(f"{SEEN}={os.devnull}",)),
+    Situation("called-back", "called_back.c", "whose functions are called by the driver"),
     Situation("waited-signal", "waited_signal.c", "that waits for signals which it has blocked"),
     Situation("captured", "captured.c", "that captures a stream and launches the graph"),
     Situation("fork", "fork.c", "whose child makes calls after fork"),

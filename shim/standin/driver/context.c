@@ -35,6 +35,7 @@ CUdevice context_device(void)
 CUresult need_context(void)
 {
     TRY(need_init());
+    RETURN_IF(host_calls_forbid(), CUDA_ERROR_NOT_PERMITTED);
     RETURN_IF(!context_current(), CUDA_ERROR_INVALID_CONTEXT);
     RETURN_IF(!handle_get(context_current(), HANDLE_CONTEXT), CUDA_ERROR_CONTEXT_IS_DESTROYED);
     return CUDA_SUCCESS;

@@ -57,17 +57,24 @@ DRIVER_INIT(cuCtxGetApiVersion)(CUcontext ctx, unsigned int *version)
     return CUDA_SUCCESS;
 }
 
-/* Work is done before a call returns, so there is never anything to wait for. What is captured is not done: nobody can
- * wait for that. */
+/* Work is done before a call returns: only functions of the program's are waited for. What is captured is not done, and
+ * nobody can wait for that. */
+static CUresult wait_for_all(void)
+{
+    TRY(not_while_capturing());
+    host_calls_wait(host_calls_so_far());
+    return CUDA_SUCCESS;
+}
+
 DRIVER(cuCtxSynchronize)(void)
 {
-    return not_while_capturing();
+    return wait_for_all();
 }
 
 DRIVER_INIT(cuCtxSynchronize_v2)(CUcontext ctx)
 {
     TRY(chosen(&ctx));
-    return not_while_capturing();
+    return wait_for_all();
 }
 
 DRIVER(cuCtxSetLimit)(CUlimit limit, size_t value)

@@ -178,6 +178,7 @@ struct CUstream_st {
     int priority;
     unsigned long long id;
     struct capture *capture; /* NULL while its work is done */
+    unsigned long host_calls; /* that were put in, of all streams, with its last one */
 };
 
 struct CUevent_st {
@@ -185,10 +186,21 @@ struct CUevent_st {
     unsigned flags;
     bool recorded;
     struct timespec at;
+    unsigned long host_calls; /* before it */
     CUstream captured; /* it was recorded in this one, while that was captured */
 };
 
 CUresult stream_check(CUstream stream);
+
+/* Functions of the program's in a stream (host_call.c): who has to come after those so far waits for them. */
+CUresult host_call(CUhostFn function, void *data);
+CUresult host_callback(CUstream stream, CUstreamCallback callback, void *data);
+unsigned long host_calls_so_far(void);
+bool host_calls_are_done(unsigned long until);
+void host_calls_wait(unsigned long until);
+CUresult stream_note_host_calls(CUstream stream, CUresult result);
+bool host_calls_forbid(void); /* in such a function, what needs a context */
+
 CUresult event_check(CUevent event);
 
 /* ---- graphs (graph.c, graph_memory.c) and streams that become some (capture.c) ---- */

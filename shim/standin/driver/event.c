@@ -31,6 +31,7 @@ DRIVER(cuEventRecordWithFlags)(CUevent hEvent, CUstream hStream, unsigned int fl
     TRY(event_check(hEvent));
     TRY(stream_check(hStream));
     hEvent->captured = is_captured(hStream) ? hStream : NULL;
+    hEvent->host_calls = host_calls_so_far();
     clock_gettime(CLOCK_MONOTONIC, &hEvent->at);
     hEvent->recorded = true;
     return CUDA_SUCCESS;
@@ -43,12 +44,15 @@ DRIVER(cuEventRecord)(CUevent hEvent, CUstream hStream)
 
 DRIVER(cuEventQuery)(CUevent hEvent)
 {
-    return event_check(hEvent);
+    TRY(event_check(hEvent));
+    return host_calls_are_done(hEvent->host_calls) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 DRIVER(cuEventSynchronize)(CUevent hEvent)
 {
-    return event_check(hEvent);
+    TRY(event_check(hEvent));
+    host_calls_wait(hEvent->host_calls);
+    return CUDA_SUCCESS;
 }
 
 static bool timed(CUevent event)

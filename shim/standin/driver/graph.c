@@ -350,5 +350,5 @@ DRIVER(cuGraphLaunch)(CUgraphExec hGraphExec, CUstream hStream)
     TRY(free_before(hGraphExec));
     for (size_t i = 0; i < hGraphExec->works.count; i++)
         TRY(run(hGraphExec->works.items[i]));
-    return CUDA_SUCCESS;
+    return stream_note_host_calls(hStream, CUDA_SUCCESS);
 }

@@ -1,4 +1,5 @@
-/* Streams. Work runs when it is put in, so it is in order and done when a call returns. */
+/* Streams. Work runs when it is put in, so it is in order and done when a call returns; functions of the program's run
+ * later (host_call.c), and copies wait for those before them. */
 #include "driver.h"
 
 #include <string.h>
@@ -14,6 +15,11 @@ CUresult stream_check(CUstream stream)
 static CUstream object(CUstream stream)
 {
     return handle_get(stream, HANDLE_STREAM);
+}
+
+static unsigned long host_calls_of(CUstream stream)
+{
+    return object(stream) ? object(stream)->host_calls : host_calls_so_far();
 }
 
 static int clamped(int priority)
@@ -46,12 +52,16 @@ DRIVER(cuStreamDestroy_v2)(CUstream hStream)
 DRIVER(cuStreamQuery)(CUstream hStream)
 {
     TRY(stream_check(hStream));
-    return is_captured(hStream) ? capture_refused(hStream) : CUDA_SUCCESS;
+    RETURN_IF(is_captured(hStream), capture_refused(hStream));
+    return host_calls_are_done(host_calls_of(hStream)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 DRIVER(cuStreamSynchronize)(CUstream hStream)
 {
-    return do_cuStreamQuery(hStream);
+    TRY(stream_check(hStream));
+    RETURN_IF(is_captured(hStream), capture_refused(hStream));
+    host_calls_wait(host_calls_of(hStream));
+    return CUDA_SUCCESS;
 }
 
 DRIVER(cuStreamWaitEvent)(CUstream hStream, CUevent hEvent, unsigned int Flags)
@@ -104,28 +114,34 @@ DRIVER(cuStreamGetDevice)(CUstream hStream, CUdevice *device)
     return CUDA_SUCCESS;
 }
 
-struct host_call {
+struct host_function {
     CUhostFn function;
     void *data;
 };
 
 static CUresult call_host(const void *kept)
 {
-    const struct host_call *call = kept;
+    const struct host_function *call = kept;
 
-    call->function(call->data);
-    return CUDA_SUCCESS;
+    return host_call(call->function, call->data);
+}
+
+CUresult stream_note_host_calls(CUstream stream, CUresult result)
+{
+    if (object(stream))
+        object(stream)->host_calls = host_calls_so_far();
+    return result;
 }
 
 DRIVER(cuLaunchHostFunc)(CUstream hStream, CUhostFn fn, void *userData)
 {
-    struct host_call call = {fn, userData};
+    struct host_function call = {fn, userData};
 
     INVALID_IF(!fn);
     TRY(stream_check(hStream));
     if (is_captured(hStream))
         return capture_call(hStream, CU_GRAPH_NODE_TYPE_HOST, call_host, &call, sizeof call);
-    return call_host(&call);
+    return stream_note_host_calls(hStream, call_host(&call));
 }
 
 DRIVER(cuStreamAddCallback)(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
@@ -133,6 +149,5 @@ DRIVER(cuStreamAddCallback)(CUstream hStream, CUstreamCallback callback, void *u
     INVALID_IF(!callback || flags);
     TRY(stream_check(hStream));
     RETURN_IF(is_captured(hStream), capture_refused(hStream));
-    callback(hStream, CUDA_SUCCESS, userData);
-    return CUDA_SUCCESS;
+    return stream_note_host_calls(hStream, host_callback(hStream, callback, userData));
 }
