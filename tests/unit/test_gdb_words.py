@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,16 @@ def test_our_own_python_with_the_home_of_another(monkeypatch: pytest.MonkeyPatch
 def test_a_gdb_that_is_nowhere(gdb: Path) -> None:
     with pytest.raises(UserError, match="GDBCUDA_GDB names it"):
         gdb_words()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [(("--version",), 0, "gdbcuda "), (("log", "summary", "none"), 2, ""), (("help", "python"), 0, "Python programs")],
+)
+def test_a_prompt_is_asked_for_in_the_programs_python_alone(words: tuple[str, ...], status: int, said: str) -> None:
+    """PYTHONINSPECT=1 in front of the command: ours ends as ever."""
+    line = [sys.executable, "-m", "gdbcuda", *words]
+    done = subprocess.run(line, env={**os.environ, "PYTHONINSPECT": "1"}, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, cwd=Path(__file__).parents[2])  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (status, int(status == 2)), done.stderr
+    assert done.stdout.startswith(said)
