@@ -77,9 +77,9 @@ def test_whatever_register_it_is_written_through(code: str) -> None:
 
 
 def test_what_is_not_walked_writes_nothing(shim: Path) -> None:
-    """Of wrappers, which write on their own stack alone; and one of twenty functions of libc."""
+    """Of wrappers, most of which write on their own stack alone; and one of twenty functions of libc."""
     libc = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc.so" in line)
     asked = [(elf.open(path), step) for path, step in ((str(shim / "libgdbcuda-hook.so"), 3), (libc, 20))]
     codes = [file.code.bytes(one.value, one.size) for file, step in asked for one in [*file.exported.values()][::step]]
     skipped = [code for code in codes if not x86_writes._ELSEWHERE.search(code)]
-    assert len(skipped) > 200 and not any(x86_writes._Walk(code).unchecked() for code in skipped)
+    assert len(skipped) > 440 and not any(x86_writes._Walk(code).unchecked() for code in skipped)

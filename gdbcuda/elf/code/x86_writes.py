@@ -186,9 +186,11 @@ def _any(opcodes: frozenset[bytes]) -> bytes:
 
 
 # Bytes without which nothing is written but the function's own stack, wherever its instructions begin: most wrappers
-# have none of them, and are not walked. The byte behind an opcode is mode << 6 | field << 3 | base.
+# have none of them, and are not walked. The byte behind an opcode is mode << 6 | field << 3 | base; in mode 1 the next
+# is a displacement, and none below 0 counts: else mov %rax,%rdi with call *%r8 behind it (89 c7 41 ff d0) would do.
 _ELSEWHERE = re.compile(b"|".join((
-    _any(_STORES) + _bytes(lambda one: one < 0xC0 and one & 7 not in _STACK),
+    _any(_STORES) + _bytes(lambda one: one >> 6 in (0, 2) and one & 7 not in _STACK),
+    _any(_STORES) + _bytes(lambda one: one >> 6 == 1 and one & 7 not in _STACK) + b"[\0-\x7f]",
     _any(_STORES) + _bytes(lambda one: one < 0xC0 and one & 7 == 4) + _bytes(lambda one: one & 7 != 4),  # an index
     # r12 or r13
     _bytes(lambda one: one & 0xF1 == 0x41) + _any(_STORES) + _bytes(lambda one: one < 0xC0 and one & 7 in _STACK),
