@@ -174,6 +174,11 @@ class Bench:
         self.workshop.settings = dict(self.settings)
         self.files = NamedFiles([value for _, value in self.settings])
 
+    def begin(self) -> None:
+        """`Ended` where a program does not begin with the hook library; how long it takes without one is known then."""
+        self.program(self.bare)
+        self.program(self.usual)
+
     def program(self, start: Start) -> Program:
         """`Ended` where it does not even begin."""
         known = self.programs.get(start)

@@ -58,6 +58,11 @@ class Group(NamedTuple):
     cases: Callable[[Bench], Iterator[Case]]
     is_prescribed: bool = False
 
+    def may_have(self, pattern: str) -> bool:
+        """Whether a case of its may be of that glob; what names no group can be of any."""
+        group, slash, _ = pattern.partition("/")
+        return "[" in group or not (slash or pattern in GROUPS) or fnmatchcase(self.name, group)
+
 
 GROUPS: dict[str, Group] = {}
 _Cases = Callable[["Bench"], Iterator[Case]]

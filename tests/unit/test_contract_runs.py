@@ -11,7 +11,7 @@ from gdbcuda.contract import patience as patience_of_runs
 from gdbcuda.contract import report
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.patience import MOST_HANGS, SHORT, USUAL, Patience
-from gdbcuda.contract.registry import Broken, Case
+from gdbcuda.contract.registry import Broken, Case, load_groups
 from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running import runs
 from gdbcuda.contract.running.turns import RARELY, Turns
@@ -141,3 +141,11 @@ def test_a_ctrl_c_tells_what_was_found() -> None:
 ])  # fmt: skip
 def test_what_gcc_fails_of(errors: str, said: str) -> None:
     assert complaint(errors) == said
+
+
+@pytest.mark.parametrize(("pattern", "groups"), [
+    ("status/cuMem*", {"status"}), ("s*/cuMemAlloc_v2", {"status"}), ("status", {"status"}), ("*/random", {*NUMBERS}),
+    ("cuMemAlloc_v2", {*NUMBERS}), ("[bs]*/*", {*NUMBERS}),
+])  # fmt: skip
+def test_groups_that_no_glob_is_of_are_not_made(pattern: str, groups: set[str]) -> None:
+    assert {name for name, one in load_groups().items() if name in NUMBERS and one.may_have(pattern)} == groups

@@ -89,12 +89,17 @@ def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
     for group in load_groups().values():
         if group not in groups:
             bench.note(f"{group.name}: no driver but the stand-in answers as it is told")
-    made = [case for group in groups for case in group.cases(bench)]
+    bench.begin()
+    asked = [one for one in groups if not patterns or any(map(one.may_have, patterns))]
+    made = [case for group in asked for case in group.cases(bench)]
+    chosen: set[int] = set()
     for pattern in patterns:
-        names = {*load_groups(), *(case.about for case in made)}
-        if pattern not in load_groups() and not any(case.matches(pattern) for case in made):
+        found = [number for number, case in enumerate(made) if case.matches(pattern)]
+        if not found and pattern not in load_groups():
+            names = {*load_groups(), *(case.about for group in groups for case in group.cases(bench))}
             raise UserError(f"there is no case {pattern}{meant(pattern.split('/')[-1], names)}")
-    yield from (case for case in made if not patterns or any(map(case.matches, patterns)))
+        chosen.update(found)
+    yield from (case for number, case in enumerate(made) if not patterns or number in chosen)
 
 
 @contextmanager
