@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape  # xml.sax.saxutils loads ssl
 from types import MappingProxyType
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from gdbcuda.calls.text import duration
 from gdbcuda.compare.costs import FunctionTime, OwnMemory
@@ -167,7 +167,7 @@ def case(name: str, suite: str, found: Iterable[Difference]) -> list[str]:
         return [f"{head(name, suite)}/>"]
     message = "; ".join(visible(one.text()) for one in all_found)
     lines = [line for one in all_found for line in [visible(one.text()), *map(visible, one.example.splitlines())]]
-    text = escape(NO_XML.sub("?", "\n".join(lines)))
+    text = escape(NO_XML.sub("?", "\n".join(lines)), quote=False)
     return [f"{head(name, suite)}>", f"    <failure message={quoted(message)}>{text}</failure>", "  </testcase>"]
 
 
@@ -176,4 +176,6 @@ def head(name: str, suite: str) -> str:
 
 
 def quoted(text: str) -> str:
-    return quoteattr(NO_XML.sub("?", text))
+    """An attribute. (XML 1.0, 3.3.3: ends of lines and tabs would become blanks.)"""
+    spaces = {ord(one): f"&#{ord(one)};" for one in "\t\n\r"}
+    return f'"{escape(NO_XML.sub("?", text)).translate(spaces)}"'

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shim_support import ROOT
 
 from gdbcuda.shell import cli
 
@@ -123,3 +124,13 @@ def test_help_waits_for_no_file_format(command: str) -> None:
               f"print('loaded:', *sorted(sys.modules.keys() & {{*{heavy}}}))")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", script, command, "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_no_module_waits_for_the_network() -> None:
+    """ssl and http.client, which xml.sax.saxutils loads, take as long as all else that `conform` loads."""
+    files = [path.relative_to(ROOT).with_suffix("") for path in sorted((ROOT / "gdbcuda").rglob("*.py"))]
+    names = [".".join(one.parts) for one in files if "live" not in one.parts and not one.name.startswith("__")]
+    script = ("import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)\n"
+              "print('loaded:', *sorted(sys.modules.keys() & {'ssl', 'http.client', 'asyncio'}))")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert len(names) > 300 and done.stdout.splitlines()[-1] == "loaded:"
