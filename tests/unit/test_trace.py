@@ -143,8 +143,8 @@ def test_every_call_of_every_thread(trace: Trace) -> None:
     lines = found.done.stdout.splitlines()
     said = [{name: int(count) for name, count in re.findall(r"(cu\w+) (\d+)", line)} for line in lines]
     counted: dict[int, Counter[str]] = {}
-    for call in found.calls():
-        counted.setdefault(call["thread"], Counter())[call["name"]] += 1
+    for call in found.recorded():
+        counted.setdefault(call.thread, Counter())[call.name] += 1
     threads = [{name: count[name] for name in said[0]} for count in counted.values() if count["cuMemAlloc_v2"]]
     assert sorted(map(str, threads)) == sorted(map(str, said)) and sum(map(sum, map(dict.values, said))) == 20000
     assert found.log("summary").stderr == ""

@@ -64,7 +64,7 @@ def test_they_are_as_they_were_in_the_ring(trace: Trace) -> None:
 def test_of_64_threads(trace: Trace) -> None:
     found = trace("threads", "64", "300", options=FEW)
     wait_for_helper(found)
-    assert sorted(Counter(call["thread"] for call in found.calls()).values()) == [4 + 64, *[301] * 64]
+    assert sorted(Counter(call.thread for call in found.recorded()).values()) == [4 + 64, *[301] * 64]
 
 
 def test_of_children(trace: Trace, traced: Path) -> None:

@@ -113,7 +113,7 @@ def test_each_call_of_each_thread_is_recorded_once(door: str, trace: Trace, tmp_
     rows = [tuple(map(int, row)) for row in re.findall(r"^(\d+) (\d+) (\d+) (\d+) (\d+)$", found.done.stdout, re.M)]
     assert len(rows) == THREADS and all(sum(row[1:]) == CALLS for row in rows), found.done
     made = Counter({(row[0], name): count for row in rows for name, count in zip(NAMES, row[1:])})
-    assert Counter((call["lwp"], call["name"]) for call in found.calls()) == made
+    assert Counter((call.lwp, call.name) for call in found.recorded()) == made
 
 
 NO_GDB = {"GDBCUDA_GDB": "/none/gdb"}

@@ -203,8 +203,9 @@ def test_a_file_that_is_cut_off_or_spoilt(trace: Trace, tmp_path: Path) -> None:
     for _ in range(200):
         cut = chance.randrange(len(raw))
         for data in (raw[:cut], raw[:cut] + chance.randbytes(chance.randrange(40)) + raw[cut:]):
-            for number in PythonStacks(data).stacks:
-                PythonStacks(data).frames(number)
+            read = PythonStacks(data)
+            for number in read.stacks:
+                read.frames(number)
     begin = raw.index(MAGIC_STACK.to_bytes(WORD, "little"))
     later = PythonStacks(raw[:begin] + b"torn" + raw[begin + 5 :])
     assert len(later.stacks) == len(whole.stacks) - 1
