@@ -96,7 +96,8 @@ def test_every_library_of_the_shim(shim: Path) -> None:
     files = [path for path in shim.rglob("*.so*") if path.is_file() and not path.is_symlink()]
     libraries = sorted(path for path in files if path.read_bytes()[:4] == b"\x7fELF")
     assert libraries
-    for library in libraries:
+    # those that are wrong in what they do, a hundred of one C file each, are built alike: one of each group
+    for library in {path.parent if path.parent.parent.name == "wrong" else path: path for path in libraries}.values():
         assert_same_as_binutils(library)
 
 
