@@ -51,10 +51,11 @@ def wrappers(library: Library) -> Iterator[str]:
         body = library.body_of(function)
         yield from replaying(function, body)
         lines = wrapper(library, function, body) if body else stub(library, function)
-        yield "\n".join([f"EXPORT {function}", "{", *(f"    {line}" for line in (*prescribed(function), *lines)), "}"])
+        lines = (*prescribed(library, function), *lines)
+        yield "\n".join([f"EXPORT {function}", "{", *(f"    {line}" for line in lines), "}"])
 
 
-def prescribed(function: api.Function) -> Iterator[str]:
+def prescribed(library: Library, function: api.Function) -> Iterator[str]:
     """The answer of a tool, see common/answering.c; a parameter of an array type is a pointer."""
     if function.result.kind == "void":
         return
@@ -63,7 +64,9 @@ def prescribed(function: api.Function) -> Iterator[str]:
     array = f"(const struct given[]){{{', '.join([*given, '{0, 0}'])}}}"
     yield f"{declare(function.result.spelling, 'prescribed')};"
     yield f'if (answering && answered("{function.symbol}", {array}, &prescribed, sizeof prescribed))'
-    yield "    return prescribed;"
+    is_status = function.result.spelling == STATUS_TYPES[library.name]
+    is_noted = is_status and notes_error(library, library.body_of(function))
+    yield f"    return {'note_error(prescribed)' if is_noted else 'prescribed'};"
 
 
 def wrapper(library: Library, function: api.Function, body: Body) -> Iterator[str]:
@@ -120,8 +123,8 @@ def captured_arguments(function: api.Function, body: Body) -> str:
             f"&({kept}){{{values}}}, sizeof({kept}))")  # fmt: skip
 
 
-def notes_error(library: Library, body: Body) -> bool:
-    return library.name == "runtime" and body.marker != "RUNTIME_ERROR"
+def notes_error(library: Library, body: Body | None) -> bool:
+    return library.name == "runtime" and (body is None or body.marker != "RUNTIME_ERROR")
 
 
 def stub(library: Library, function: api.Function) -> Iterator[str]:

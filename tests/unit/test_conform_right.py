@@ -217,6 +217,14 @@ RIGHT = [
             errno = error;
             return result;
         }"""),
+    Right("own_error_forgotten", ["faults/cudaMalloc"], """
+        cudaError_t cudaMalloc(void **devPtr, size_t size)
+        {
+            size_t unused, total;
+            if (NEXT(cudaPeekAtLastError)() == cudaSuccess && NEXT(cudaMemGetInfo)(&unused, &total) != cudaSuccess)
+                NEXT(cudaGetLastError)();
+            return NEXT(cudaMalloc)(devPtr, size);
+        }"""),
     Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
         CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip

@@ -22,7 +22,8 @@ from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
 from gdbcuda.text.sentences import counted, some
 
-FORGETS = "cudaGetLastError"
+FORGETS, LOOKS = "cudaGetLastError", "cudaPeekAtLastError"
+FORGOTTEN = "the program's last error is forgotten"
 ERRNO_BEFORE, ERRNO_AFTER = 11, 77  # as the program and the driver leave it
 
 
@@ -167,7 +168,14 @@ class OneCall:
     def of_last_error(self) -> Iterator[Broken]:
         """Who asks the runtime for it has it forgotten, and nobody can put it back."""
         if self.function.symbol != FORGETS and any(one.symbol == FORGETS for one in self.reached):
-            yield self.found("the program's last error is forgotten", f"it asks {FORGETS} by itself")
+            yield self.found(FORGOTTEN, f"it asks {FORGETS} by itself")
+
+    def of_error_left(self) -> Iterator[Broken]:
+        """After a call that went well, in which one of the hook library's own has failed."""
+        last = self.program.call_by_name(LOOKS)
+        if last and any(last.result):
+            example = f"{LOOKS} gives {status_text(self.bench.table.functions[LOOKS], last.result)}"
+            yield self.found("it fails for the hook library, and the program finds that as its last error", example)
 
     def of_contexts(self) -> Iterator[Broken]:
         """Of this thread, where the hook library has changed them for itself."""

@@ -12,7 +12,7 @@ from gdbcuda.contract.answers import DriverCall, fails_once, statuses
 from gdbcuda.contract.argument_kinds import to_bytes
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.calling import contexts
-from gdbcuda.contract.calling.one_call import OneCall, prepared
+from gdbcuda.contract.calling.one_call import FORGOTTEN, OneCall, prepared
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
@@ -44,6 +44,11 @@ def refusal(function: api.Function) -> int:
 
 def can_fail(function: api.Function | None) -> bool:
     return function is not None and function.result.spelling == STATUS_TYPES[function.api]
+
+
+def beyond_it(fault: DriverFault) -> set[str]:
+    """What may well be so after that. An error of its own is forgotten by the call that forgets the program's."""
+    return {FORGOTTEN, *([contexts.CHANGED] if contexts.is_put_back(fault.symbol) else [])}
 
 
 @dataclass
@@ -107,8 +112,8 @@ class FailingFunction:
         elif call.status == SUCCESS and not call.is_reached and not self.goes_elsewhere:
             yield call.found("it says that all is well, and has not asked the driver")
         elif call.status == SUCCESS:
-            beyond_it = {contexts.CHANGED} if contexts.is_put_back(fault.symbol) else set()
-            yield from (one for one in call.broken() if one.what not in self.usual | beyond_it)
+            yield from (one for one in call.broken() if one.what not in self.usual | beyond_it(fault))
+            yield from call.of_error_left()
         elif self.is_left_done(call):
             yield call.found("it fails, and leaves done what the driver has done")
         elif not call.is_reached:
@@ -129,4 +134,5 @@ class FailingFunction:
         return not any(self.bench.table.functions[one].base in call.function.released_by for one in later)
 
     def then(self, call: OneCall) -> Iterator[Broken]:
-        yield from (one for one in call.made(SUCCESS, is_aside=True).broken() if one.what not in self.usual_then)
+        known = self.usual_then | {FORGOTTEN}
+        yield from (one for one in call.made(SUCCESS, is_aside=True).broken() if one.what not in known)
