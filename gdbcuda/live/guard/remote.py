@@ -50,10 +50,9 @@ class RemoteGuard(Guard):
 
     def begin(self) -> None:
         """(Each call may match: then gdb's own breakpoint is all that it takes.)"""
-        if self.detour.stops_inside:
-            self.watch(True)
-        else:
+        if not self.detour.stops_inside:
             super().begin()
+        self.watch_while_raised()
 
     def lift(self) -> None:
         was_lowered = self.is_lowered
@@ -70,7 +69,14 @@ class RemoteGuard(Guard):
             self.is_shown = False
         super().go_on(thread, pc, sp)
         self.switch_locations(not self.is_lowered)
+        self.watch_while_raised()
         self.is_sure = False
+
+    def watch_while_raised(self) -> None:
+        """A call that was inside as the guard was made keeps it raised: those that come meanwhile are inside too, and
+        the jump must wait for them as well."""
+        if not self.is_lowered:
+            self.watch(True)
 
     def unveil(self) -> None:
         """Until the program goes on, or the loader has told of all objects."""
