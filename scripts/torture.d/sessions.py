@@ -141,6 +141,11 @@ def attach_server(session: Session, build: Build, dice: random.Random) -> None:
 
 
 def attached(session: Session, build: Build) -> None:
+    """The recorder comes with a thread that calls. Until all is watched only workers do."""
+    if not build.workers:
+        always = next(kind for kind in watches.watches.kinds if kind.name == "always")
+        watched = [one for one in session.watches if one.kind != "ring"]
+        session.watches = watched or [watches.make(always, build, random.Random(build.seed))]
     for watch in session.watches:
         watch.exact = watch.exact and not build.workers and watch.thread is None
 
