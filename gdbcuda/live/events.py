@@ -61,6 +61,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("guarding.guards", "on_new_thread"),
     ),
     "exited": (
+        if_loaded("patching.left_behind", "on_exit"),
         presence.on_exit,
         process_events.on_exit,
         if_loaded("recording.call_log", "on_exit"),

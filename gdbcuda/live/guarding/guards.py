@@ -38,7 +38,7 @@ from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.layers import own_prototypes
-from gdbcuda.live.patching import detours, mapped_pages, trampoline_space
+from gdbcuda.live.patching import detours, left_behind, mapped_pages, trampoline_space
 from gdbcuda.live.placing import inserted, letting_go
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.stopping import counting
@@ -155,6 +155,7 @@ def on_continue(event: object) -> None:
     if not state.is_stopped:
         return  # gdb tells of every thread that goes on, new ones too
     state.is_stopped = False
+    left_behind.on_continue()
     sweep()
     with inserted.going_on():
         renew(waiting())
@@ -181,6 +182,7 @@ def on_stop(event: object = None) -> None:
         lift_shown(state)
         clean()
         renew(waiting())
+        left_behind.on_stop((one.detour, one.trampoline) for one in state.guards.values())
 
 
 def lift_shown(state: Guarded) -> None:

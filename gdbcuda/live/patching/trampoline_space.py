@@ -169,13 +169,17 @@ def room_for(function: int, size: int, has_breakpoint: bool) -> int:
 
 def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
-    left = ROOM().left
     if made.is_returned_to:
         ROOM().kept[made.address] = made
-    else:
-        left[made.address] = Leftover(made.raw, bytes(len(made.raw)), is_recorded=made.is_recorded)
+    found = leftovers(island, made)
+    ROOM().left.update({at: one for at, one in found.items() if at not in ROOM().kept})
+
+
+def leftovers(island: Island | None, made: trampoline.Trampoline) -> dict[int, Leftover]:
+    found = {made.address: Leftover(made.raw, bytes(len(made.raw)), is_recorded=made.is_recorded)}
     if island is not None:
-        left[island[0]] = Leftover(jump(island[0], made.address), island[1], made.address)
+        found[island[0]] = Leftover(jump(island[0], made.address), island[1], made.address)
+    return found
 
 
 def clean() -> None:

@@ -1,0 +1,75 @@
+"""gdb lets a process go and tells of it only then: at its end before gdb 12, and by MI's -target-detach.
+
+Its own breakpoints have put the functions' bytes back as they went. What jumps led to gets its own bytes back here,
+past gdb, where at the last stop no thread was nor may come back to.
+(gdb's top.c: quit_force; mi-main.c: mi_cmd_target_detach.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import gdb
+
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.host import console
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.patching import agent, trampoline_space
+from gdbcuda.live.patching.spare_room import ROOM, Leftover
+from gdbcuda.live.threads import raw_stacks
+from gdbcuda.machine.detour import Detour
+from gdbcuda.machine.trampoline import Trampoline
+
+IS_END_TOLD = hasattr(gdb.events, "gdb_exiting")  # gdb 12
+
+
+@dataclass
+class SeenAtStop:
+    """``entries``: by address, the own bytes of functions that have jumps while they run; ``free``: what these lead to
+    and no thread is in."""
+
+    entries: dict[int, bytes] = field(default_factory=dict)
+    free: dict[int, Leftover] = field(default_factory=dict)
+
+
+SEEN: PerInferior[SeenAtStop] = PerInferior(SeenAtStop)
+
+
+def on_continue() -> None:
+    SEEN().free.clear()
+
+
+def on_stop(made: Iterable[tuple[Detour, Trampoline]]) -> None:
+    """Where threads are nobody tells when gdb has let them go."""
+    seen, ours = SEEN(), dict(ROOM().left)
+    seen.entries.clear()
+    seen.free.clear()
+    for detour, code in made if not IS_END_TOLD or console.is_machine_interface() else ():
+        seen.entries[detour.function] = detour.original
+        ours.update(trampoline_space.leftovers(detour.island, code))
+    memory = process.raw_memory() if seen.entries else None
+    if memory is not None:
+        seen.free.update(without_threads(memory, ours))
+
+
+def without_threads(memory: process.RawMemory, ours: dict[int, Leftover]) -> dict[int, Leftover]:
+    """Of what is in the program's own memory."""
+    found = {at: one for at, one in ours.items() if not agent.is_inside(at)}
+    where = raw_stacks.look(memory, {pc for at, one in found.items() for pc in range(at, at + len(one.own))})
+    busy = trampoline_space.needed(found, where.at | where.ahead) if where is not None else found.keys()
+    return {at: one for at, one in found.items() if at not in busy}
+
+
+def on_exit(event: gdb.ExitedEvent) -> None:
+    """(A process that has ended has no memory.)"""
+    seen = SEEN.of(event.inferior)
+    is_selected = gdb.selected_inferior().num == event.inferior.num
+    memory = process.raw_memory() if is_selected and seen.free else None
+    with suppress(Unreadable):
+        if memory is not None and all(memory.read(at, len(own)) == own for at, own in seen.entries.items()):
+            for at, one in seen.free.items():
+                if memory.read(at, len(one.ours)) == one.ours:
+                    memory.write(at, one.own)
