@@ -52,7 +52,7 @@ class TraceFolder:
                             f"{' (' + self.problems[0] + ')' if self.problems else ''}")  # fmt: skip
         self.gpu_files = [one for _, one in self.read_each(OF_GPU, lambda file: gpu_file(all_of(file)))]
         of_threads = [name for name in self.names if any(one.fullmatch(name) for one in (RING, KEPT, OF_GPU))]
-        self.size = sum(os.path.getsize(os.path.join(path, name)) for name in of_threads)
+        self.size = sum(size_of(os.path.join(path, name)) for name in of_threads)
         self.readings: list[ProcessReading] = []
         self.began: int = min(one.monotonic for _, one in self.processes)
         self.header = self.made_header()
@@ -79,7 +79,8 @@ class TraceFolder:
             except NotBegun:
                 continue
             except UserError as problem:
-                self.problems.append(f"{name}: {str(problem).rpartition(': ')[2]}")
+                if os.path.lexists(os.path.join(self.path, name)):  # else the helper has taken it away meanwhile
+                    self.problems.append(f"{name}: {str(problem).rpartition(': ')[2]}")
         return found
 
     def events(self, log: Log, progress: Progress | None = None) -> Iterator[Event]:
@@ -150,12 +151,22 @@ class TraceFolder:
     def threads(self, copies: RingCopies) -> dict[str, list[ThreadFile]]:
         """By process. What is taken out of a ring is kept first, so that is read last."""
         threads = dict(self.read_each(RING, copies.thread))
+        kept = (f"{one[1]}.calls" for one in map(RING.fullmatch, self.names) if one is not None)
+        self.names = sorted({*self.names, *set(kept).intersection(listed(self.path))})  # of rings that have gone
         for thread, one in self.read_each(KEPT, thread_file.kept):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
         found: dict[str, list[ThreadFile]] = {}
         for thread, one in threads.items():
             found.setdefault(thread.rpartition("-")[0], []).append(one)
         return found
+
+
+def size_of(path: str) -> int:
+    """For a bar."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def listed(path: str) -> list[str]:

@@ -1,5 +1,6 @@
 #include "ring.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -106,16 +107,67 @@ static word records_wanted(void)
     return wanted < MOST_RECORDS ? wanted : MOST_RECORDS;
 }
 
+/* Whether it is the calling thread's from now on. What was noted in it is in a file. */
+static int is_taken_over(word *ring, word pid, word thread)
+{
+    word before = __atomic_load_n(&ring[RING_LWP], __ATOMIC_ACQUIRE);
+    return ring[RING_COPY] && ring[RING_PID] == pid && ring[RING_RECORDS] &&
+           system_call(SYS_tgkill, pid, before, 0, 0, 0, 0) == -ESRCH &&
+           __atomic_compare_exchange_n(&ring[RING_LWP], &before, thread, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void give_pages_back(word from, word to)
+{
+    from = (from + PAGE - 1) & ~(word)(PAGE - 1), to &= ~(word)(PAGE - 1);
+    if (from < to)
+        system_call(SYS_madvise, from, to - from, MADV_REMOVE, 0, 0, 0);
+}
+
+/* Of its file, what it has not come to: what is used piece by piece, from `begun` up to `used`, and round. */
+static void give_unused_back(word at, word size, word pieces, word begun, word used)
+{
+    word first = used & (pieces - 1), end = first + pieces - (used - begun);
+    if (used - begun >= pieces)
+        return;
+    give_pages_back(at + first * size, at + (end < pieces ? end : pieces) * size);
+    if (end > pieces)
+        give_pages_back(at, at + (end - pieces) * size);
+}
+
+static void give_rest_back(const word *ring)
+{
+    word records = ring[RING_RECORDS], fronts = (word)(ring + RING_HEADER), front = FRONT_SIZE * sizeof(word);
+    give_unused_back(fronts, front, records, ring[RING_BEFORE], ring[RING_HEAD]);
+    give_unused_back(fronts + records * front, sizeof(word), records * MORE_ROOM, ring[RING_MORE_BEFORE], ring[RING_MORE]);
+}
+
+/* Programs that start a thread for each request have more than MOST_RINGS in time. */
+static word *ring_of_ended(word *records)
+{
+    word pid = (word)system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), thread = (word)system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    for (word i = 0; i < MOST_RINGS; i++) {
+        word *ring = (word *)__atomic_load_n(&gdbcuda_recorder_v1[STATE_RINGS + i], __ATOMIC_ACQUIRE);
+        if (ring && is_taken_over(ring, pid, thread)) {
+            give_rest_back(ring);
+            *records = ring[RING_RECORDS];
+            ring[RING_RECORDS] = 0;
+            return ring;
+        }
+    }
+    return 0;
+}
+
 static word *made(void)
 {
     word *state = gdbcuda_recorder_v1, records = records_wanted();
     word number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
-    word *ring = number < MOST_RINGS ? ring_mapped(&records) : 0;
+    word *ring = number < MOST_RINGS ? ring_mapped(&records) : ring_of_ended(&records);
     if (!ring)
         return 0;
     room = records;
     ring_begin(ring, records);
-    __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
+    if (number < MOST_RINGS)
+        __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
     return ring;
 }
 

@@ -66,6 +66,15 @@ def test_a_program_with_little_room_keeps_it(shim: Path, tmp_path: Path, which: 
     assert found.log("summary").stdout.startswith("2561 calls of 2 functions in 65 threads")
 
 
+def test_more_threads_one_after_the_other_than_there_is_room_for(shim: Path, traced: Path, tmp_path: Path) -> None:
+    """A thread for each request: the rings of those that have ended are taken over, and their files stay."""
+    line = [*tracing(tmp_path / "calls")[:-1], "--last", "16", "--", str(traced), "one-by-one", "1100"]
+    found = run(shim, tmp_path / "calls", *line)
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    said = found.log("summary")
+    assert said.stdout.startswith("2201 calls of 2 functions in 1101 threads") and said.stderr == ""
+
+
 def on_small_disk(shim: Path, place: Path, size: str, *then: str) -> str:
     """What ``then`` prints, with a disk of that size at the place; the place is as before for everybody else."""
     script = f"mount -t tmpfs -o size={size} none {place} && " + "; ".join(then)

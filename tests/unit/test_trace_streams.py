@@ -91,3 +91,14 @@ def test_calls_that_are_missing_between_what_is_kept_and_the_ring(tmp_path: Path
     calls, log = read(path)
     assert len(calls) == 3 and list(log.problems.values()) == [4]
     assert log.notes.gap_until[calls[0].process] == pytest.approx(calls[2].start)
+
+
+def test_a_ring_that_the_helper_takes_away_while_it_is_read(tmp_path: Path) -> None:
+    """What it has is kept by then: in a file that may be new."""
+    path = folder(tmp_path / "t", _70_1_process=process(*PROGRAM), _70_1_71_ring=ring(*pair(0)))
+    (tmp_path / "t" / "70-1-72.ring").symlink_to("nowhere")
+    found, log = TraceFolder(path), Log()
+    (tmp_path / "t" / "70-1-72.ring").unlink()
+    (tmp_path / "t" / "70-1-71.ring").unlink()
+    folder(tmp_path / "t", _70_1_71_calls=kept(*pair(0)))
+    assert len(list(found.events(log))) == 4 and not +log.problems

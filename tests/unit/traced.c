@@ -43,7 +43,7 @@ int main(int words_count, char **words)
     const char *what = words[1];
     long count = words_count > 2 ? atol(words[2]) : 0;
     cuInit(0);
-    ask(count);
+    ask(strcmp(what, "one-by-one") ? count : 0);
     if (!strcmp(what, "kill"))
         raise(SIGKILL);
     if (!strcmp(what, "abort"))
@@ -64,6 +64,12 @@ int main(int words_count, char **words)
             pthread_create(&made, NULL, in_thread, (void *)(count + i));
             pthread_join(made, NULL);
         }
+    if (!strcmp(what, "one-by-one"))
+        for (long i = 0; i < count; i++) {
+            pthread_t made;
+            pthread_create(&made, NULL, in_thread, (void *)2);
+            pthread_join(made, NULL);
+        }
     if (!strcmp(what, "names")) {
         printf("%d %d %d %d\n", dlsym(RTLD_DEFAULT, "cuInit") != NULL, dlsym(RTLD_DEFAULT, "nvmlInit_v2") != NULL,
                dlsym(RTLD_DEFAULT, "cudaMalloc") != NULL, dlsym(RTLD_DEFAULT, "la_version") == NULL);
@@ -78,6 +84,6 @@ int main(int words_count, char **words)
     }
     if (!strcmp(what, "exit"))
         return (int)count;
-    ask(count);
+    ask(strcmp(what, "one-by-one") ? count : 0);
     return 0;
 }
