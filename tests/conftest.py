@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -10,8 +11,12 @@ from pathlib import Path
 import pytest
 from shim_support import Run, build_shim, clean_environment
 
+from gdbcuda.remote import vector_registers
+
 # What a shell starts behind `&` ignores Ctrl-C, and so does all that it starts: there tests would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# An older gdbserver changes a program at its stops, without us too. What tests run through it ends as it does alone.
+os.environ.setdefault(vector_registers.TUNABLES, vector_registers.WITHOUT_AVX512)
 
 
 @pytest.hookimpl(tryfirst=True)

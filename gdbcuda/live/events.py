@@ -15,7 +15,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.dlsym import request_log, request_stops
 from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
-from gdbcuda.live.noticing import answer_search, hooks_without_names, notice
+from gdbcuda.live.noticing import answer_search, far_registers, hooks_without_names, notice
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
@@ -81,6 +81,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         process.on_stop,
         if_loaded("recording.call_log", "before_stop"),
         children.forget,
+        far_registers.on_stop,
         presence.on_stop,
         notice.on_stop,
         backtrace.on_stop,

@@ -14,8 +14,11 @@ from kinds import HERE
 from sessions import Session
 from watches import values
 
+from gdbcuda.remote import vector_registers
+
 AGENT = HERE.parents[1] / "shim" / "build" / "libgdbcuda.so"
 AGAIN = "torture: the program runs again"
+LEFT_ALONE = {vector_registers.TUNABLES: vector_registers.WITHOUT_AVX512}
 ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
 
 
@@ -165,8 +168,11 @@ def gdb_line(build: Build, session: Session, tools: Tools, place: Place, pid: in
     return line
 
 
-def environment(build: Build, base: dict[str, str]) -> dict[str, str]:
+def environment(session: Session | None, base: dict[str, str]) -> dict[str, str]:
+    """Of all that is started; without a session the program's own. An older gdbserver changes what a program holds in
+    AVX-512's registers, without us too."""
     kept = {name: value for name, value in base.items()
             if not name.startswith(("LD_", "GDBCUDA_", "PYTHON", "DEBUGINFOD_", "COLUMNS"))}  # fmt: skip
-    return kept | {"LC_ALL": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0:use_sigaltstack=0",
-                   "TSAN_OPTIONS": "report_bugs=0"}  # fmt: skip
+    kept |= {"LC_ALL": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0:use_sigaltstack=0",
+             "TSAN_OPTIONS": "report_bugs=0"}  # fmt: skip
+    return kept | LEFT_ALONE if session and session.start in REMOTE else kept

@@ -73,9 +73,9 @@ def plainly(build: Build, folder: Path, limit: float) -> Outcome:
     return outcome
 
 
-def own_environment(build: Build) -> dict[str, str]:
+def own_environment(build: Build, session: Session | None = None) -> dict[str, str]:
     preload = {"LD_PRELOAD": lines.preloaded(build)} if lines.preloaded(build) else {}
-    return lines.environment(build, dict(os.environ)) | preload
+    return lines.environment(session, dict(os.environ)) | preload
 
 
 def read(path: Path) -> list[str]:
@@ -123,14 +123,15 @@ class Run:
 
     def start_gdb(self, text: Any) -> subprocess.Popen[bytes]:
         line = lines.gdb_line(self.build, self.session, self.tools, self.place, self.pid, self.control)
-        return subprocess.Popen(line, env=lines.environment(self.build, dict(os.environ)), stdin=subprocess.DEVNULL,
+        return subprocess.Popen(line, env=lines.environment(self.session, dict(os.environ)), stdin=subprocess.DEVNULL,
                                 stdout=text, stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
 
     def start_program(self) -> None:
         words = lines.program_line(self.build, self.place, str(self.place.folder / "gate"))
         with (self.place.folder / "program.out").open("w") as text:
-            self.parent = subprocess.Popen(words, env=own_environment(self.build), stdin=subprocess.DEVNULL,
-                                           stdout=text, stderr=text, start_new_session=True)  # fmt: skip
+            its = own_environment(self.build, self.session)
+            self.parent = subprocess.Popen(words, env=its, stdin=subprocess.DEVNULL, stdout=text, stderr=text,
+                                           start_new_session=True)  # fmt: skip
         while not self.pid and self.parent.poll() is None:
             self.see_pid()
             time.sleep(TICK)

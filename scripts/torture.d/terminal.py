@@ -27,7 +27,7 @@ def play(build: Build, session: Session, tools: Tools, folder: Path, control: bo
     (folder / "hold").write_text("")
     line = [*tools.line(control), "--args", *lines.program_line(build, place, "/dev/null")]
     typed = Typed(
-        line, lines.environment(build, dict(os.environ)) | {"TERM": "dumb", "NO_COLOR": "1"}, limit, place.out
+        line, lines.environment(session, dict(os.environ)) | {"TERM": "dumb", "NO_COLOR": "1"}, limit, place.out
     )
     outcome = Outcome(terminal=True)
     try:

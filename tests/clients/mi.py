@@ -51,7 +51,7 @@ class Ide:
     def stop(self) -> dict[str, Any]:
         """The next stop that has not been asked for yet, when all that it says has come."""
         stop = self._wait(self._stops, lambda record: record["message"] == "stopped")
-        self._stops = self.seen.index(stop) + 1
+        self._stops = next(number for number, record in enumerate(self.seen) if record is stop) + 1
         self.say("-gdb-show version")
         return dict(stop["payload"])
 

@@ -17,7 +17,7 @@ from launching import LAUNCH, compile_launching
 from of_two_versions import OF_ONE_VERSION, compile_older
 from running_program import UNTIL_THREADS_RUN
 from scenario import GDB, Scenario
-from test_log import KINDS, START, WITHOUT_AVX512, by_thread, calls_of_sample
+from test_log import KINDS, START, by_thread, calls_of_sample
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
 FAST = START.replace("start", "start --fast")
@@ -274,10 +274,7 @@ def test_guarded_functions_are_recorded_too(placed: Scenario, tmp_path: Path, or
     assert told(beside) == told(alone) and "missing" not in text, text
 
 
-def test_every_call_of_every_thread_beside_a_guard(
-    placed: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GLIBC_TUNABLES", WITHOUT_AVX512)
+def test_every_call_of_every_thread_beside_a_guard(placed: Scenario, tmp_path: Path) -> None:
     log, arguments = tmp_path / "log", ("8", "1000")
     silent = "python gdb.breakpoints()[0].silent = True; gdb.breakpoints()[0].commands = 'continue'"
     stop = "cuda-break cuMemAlloc --in hook if bytesize > 65000"

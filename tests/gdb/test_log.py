@@ -49,9 +49,6 @@ def by_thread(found: list[dict]) -> list[list[dict]]:
     return [threads[number] for number in sorted(threads)]
 
 
-# gdbserver before 14 spoils these registers of threads that it stops, where AMD's processors have them, without us too.
-WITHOUT_AVX512 = "glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX512BW"
-
 
 @pytest.mark.parametrize("place", ["local", "gdbserver"])
 def test_exactly_the_calls_that_the_program_counted(
@@ -59,7 +56,6 @@ def test_exactly_the_calls_that_the_program_counted(
 ) -> None:
     """8 threads, 6,400 calls; each with its end, in its thread's order; and the program prints what it does alone."""
     monkeypatch.setattr("scenario.SECONDS", 600)  # through gdbserver each call is 2 ms, more on a busy machine
-    monkeypatch.setenv("GLIBC_TUNABLES", WITHOUT_AVX512)
     scenario, path, calls = Scenario(shim, place), tmp_path / "log", 800
     arguments = ("8", str(calls))
     text = scenario.run("threads", f"{START} --to {path}", "RUN", "cuda-log", arguments=arguments)
