@@ -7,7 +7,7 @@ from typing import Callable
 from gdbcuda.errors import UserError
 from gdbcuda.rings import ring, ring_words
 from gdbcuda.rings.kept_calls import packed
-from gdbcuda.rings.ring_layout import FRONT, MOST_RECORDS, RECORD, RING, RING_HEADER, WORD
+from gdbcuda.rings.ring_layout import FRONT, MOST_RECORDS, RECORD, RING, RING_HEADER, RING_RECORD, WORD
 
 HEADER = RING_HEADER * WORD
 
@@ -38,6 +38,10 @@ class RingFile:
         found = sorted(self.sound())
         self.begun = found[-1][0] if found else 0
         self.places = [one for one in found if one[0] > self.begun - self.records]
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.raw) < HEADER + self.records * RING_RECORD * WORD
 
     def leave_out(self, again: bytes) -> None:
         """What a thread has begun to overwrite meanwhile: ``again`` are the `fronts` as they were then."""

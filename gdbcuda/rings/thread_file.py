@@ -30,7 +30,8 @@ Seen = Callable[[int, Words], None]
 class ThreadFile:
     """``clock``: as `ring.Ring` has it. ``begun``: the position of the last call that there was, ``before``: of the
     last one before the ring was begun; ``places``: how many the ring has room for; ``parts``: where calls are, what is
-    kept first; ``is_kept``: somebody has tried to keep all. ``size``: bytes of the files, for a bar."""
+    kept first; ``is_kept``: somebody has tried to keep all; ``is_cut``: the end of the ring's file is
+    missing. ``size``: bytes of the files, for a bar."""
 
     lwp: int
     pid: int
@@ -41,12 +42,13 @@ class ThreadFile:
     begun: int = 0
     size: int = 0
     is_kept: bool = False
+    is_cut: bool = False
 
     def joined(self, kept: ThreadFile) -> ThreadFile:
         """With those that are kept elsewhere."""
         clock = max(self.clock, kept.clock, key=lambda one: one[-1])
         return ThreadFile(self.lwp, self.pid, clock, self.before, self.places, [*kept.parts, *self.parts],
-                          max(self.begun, kept.begun), self.size + kept.size, True)  # fmt: skip
+                          max(self.begun, kept.begun), self.size + kept.size, True, self.is_cut)  # fmt: skip
 
     def look_through(self, seen: Seen) -> None:
         """Once: what is asked below is known then."""
@@ -109,7 +111,9 @@ class RingCopies:
         except OSError as problem:
             raise UserError(f"no room for a copy of it ({problem.strerror})") from None
         part = KeptCalls(self.read, begin, self.file.tell())
-        return made(found.head, part, found.begun, source.size)
+        thread = made(found.head, part, found.begun, source.size)
+        thread.is_cut = found.is_cut
+        return thread
 
     def close(self) -> None:
         self.file.close()

@@ -153,6 +153,7 @@ class TraceFolder:
         threads = dict(self.read_each(RING, copies.thread))
         kept = (f"{one[1]}.calls" for one in map(RING.fullmatch, self.names) if one is not None)
         self.names = sorted({*self.names, *set(kept).intersection(listed(self.path))})  # of rings that have gone
+        self.problems += [f"{thread}.ring: it is cut off" for thread, one in threads.items() if one.is_cut]
         for thread, one in self.read_each(KEPT, thread_file.kept):
             threads[thread] = threads[thread].joined(one) if thread in threads else one
         found: dict[str, list[ThreadFile]] = {}

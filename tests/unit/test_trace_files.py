@@ -179,6 +179,13 @@ def test_a_ring_that_is_none_is_said(tmp_path: Path) -> None:
     assert not calls and "70-1-71.ring: no ring of gdbcuda trace" in log.problems
 
 
+def test_a_ring_that_is_cut_off_is_said(tmp_path: Path) -> None:
+    """Its newest calls may be missing, which nothing else tells."""
+    raw = ring(*(call(at, 1, at * 1000, at * 1000 + 10) for at in (1, 2, 3)))[: RING_HEADER * WORD + 2 * 128]
+    calls, log = read(folder(tmp_path / "t", _70_1_process=process(*PROGRAM), _70_1_71_ring=raw))
+    assert len(calls) == 2 and dict(+log.problems) == {"70-1-71.ring: it is cut off": 1}
+
+
 def test_a_ring_without_its_process_is_said(tmp_path: Path) -> None:
     path = folder(tmp_path / "t", _70_1_process=process(*PROGRAM), _80_1_81_ring=ring(call(1, 1, 1, 2)))
     calls, log = read(path)
