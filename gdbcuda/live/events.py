@@ -12,7 +12,7 @@ import gdb
 from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import answering_stops, recursion, saving
 from gdbcuda.live.breakpoints import locations, ours
-from gdbcuda.live.dlsym import request_log, request_stops
+from gdbcuda.live.dlsym import recursion_cause, request_log, request_stops
 from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
 from gdbcuda.live.noticing import answer_search, far_registers, hooks_without_names, notice
@@ -22,6 +22,7 @@ from gdbcuda.live.prompt import command, safely
 from gdbcuda.live.stopping import backtrace, call_sites, null_calls, returns, shown_calls, stops
 from gdbcuda.live.threads import children
 
+recursion.CAUSES.append(recursion_cause.text)
 BETWEEN_COMMANDS = (
     unloading.sweep,
     call_sites.sweep,

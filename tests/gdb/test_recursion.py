@@ -61,6 +61,22 @@ def test_a_full_stack_that_ends_in_something_that_the_cycle_calls(local: Scenari
     assert "innermost last: hook libchatty.so cuInit() -> hook libchatty.so cuInit()" in text
 
 
+KEPT = """
+#include <dlfcn.h>
+static int (*real)(unsigned);
+int cuInit(unsigned f) { if (!real) real = dlsym(RTLD_DEFAULT, "cuInit"); return real(f) + 1; }
+"""
+
+
+def test_whose_answer_led_to_it_is_said(local: Scenario, compile_c) -> None:
+    hook = compile_c("libkept.so", KEPT, "-shared", "-Wno-pedantic")
+    text = local.run("test_alloc", "set cuda-recursion-limit 20", "run", "kill", "cuda-dlsym log on", "run", hook=hook)
+    unlogged, logged = text.split("cuInit is nested 21 deep on thread 1: cuInit -> cuInit\n")[1:]
+    assert unlogged.startswith("Was one of them handed out? cuda-dlsym log on, before run, tells by whom.\n"), text
+    assert re.match(r"Request #\d+ led there: dlsym of libc.so.6, asked for cuInit in RTLD_DEFAULT by hook libkept.so "
+                    r"cuInit\(\) at \S+:4, answered hook libkept.so cuInit \(.*\)\n", logged), text  # fmt: skip
+
+
 def test_a_full_stack_in_a_library_that_was_not_named(local: Scenario, compile_c) -> None:
     """The user preloads it beside the one under debug."""
     other = f"set exec-wrapper env LD_PRELOAD={compile_c('libchatty.so', CHATTY, '-shared')}"

@@ -9,8 +9,8 @@ one. Without a limit a SIGSEGV is looked at: does the stack repeat itself?
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
-from typing import NamedTuple
+from collections.abc import Sequence, Set
+from typing import Callable, NamedTuple
 
 import gdb
 
@@ -32,6 +32,7 @@ LIMIT = "cuda-recursion-limit"
 RESOLVERS = ("dlsym", "dlvsym")
 OVERRIDING = ("hook", "app", "runtime")  # who may have a dlsym of its own
 MOST_FRAMES = 200
+CAUSES: list[Callable[[Sequence[frames.CodePlace]], str]] = []
 
 
 class Level(NamedTuple):
@@ -187,7 +188,13 @@ def counted_cycle() -> str:
     if not itself and name in RESOLVERS:
         return cycles.ever_deeper(f"{where} {name}", last.depth, thread)
     way = itself_text(itself) if itself else " -> ".join(by_levels(levels, watched))
-    return f"Recursion: {where} {name} is nested {last.depth} deep on thread {thread_label(thread)}: {way}"
+    nested = f"Recursion: {where} {name} is nested {last.depth} deep on thread {thread_label(thread)}: {way}"
+    return with_cause(nested, itself)
+
+
+def with_cause(text: str, cycle: list[frames.CodePlace]) -> str:
+    """The code of a cycle may have been handed out to it: who knows of that says so."""
+    return "\n".join(filter(None, [text, *(cause(cycle) for cause in CAUSES)]))
 
 
 def itself_text(cycle: list[frames.CodePlace]) -> str:
@@ -207,7 +214,7 @@ def overflow() -> str:
     cycle = cycles.full()
     if not cycle or not (any(map(is_of_hooks, cycle)) or is_dlsym_overridden()):
         return ""
-    return f"Recursion: the stack is used up by one cycle, innermost last: {cycles.text(cycle)}"
+    return with_cause(f"Recursion: the stack is used up by one cycle, innermost last: {cycles.text(cycle)}", cycle)
 
 
 def is_of_hooks(place: frames.CodePlace) -> bool:
