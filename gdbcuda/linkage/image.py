@@ -186,7 +186,10 @@ def images(memory: Memory, headers: int, count: int) -> list[Image]:
         program = Image(memory, "", 0, start)
         debug = program.entries.get(DT_DEBUG, 0)
         first = struct.unpack("<Q", memory.read(debug + 8, 8))[0] if debug else 0
-        return list(link_maps(memory, first, (headers, count)))
+        found = list(link_maps(memory, first, (headers, count)))
+        if found and found[0].dynamic == start:
+            found[0].name = ""  # musl's loader gives it the name that it was started by
+        return found
     except Unreadable:
         return []
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from check_cases import CASES
 from check_cases.building import ALLOC, FREE, library
+from elf_build import compiled
 
 from gdbcuda.check.finding import Finding, Report
 from gdbcuda.check.registry import load_checks
@@ -98,3 +99,11 @@ def test_constructors_of_one_name_are_told_once_and_as_written(tmp_path: Path) -
     (tmp_path / "other.c").write_text(wake.format("wake") + wake.format("_ZN2hk4initEv"))
     made = library(tmp_path, ALLOC + wake.format("wake"), str(tmp_path / "other.c"))
     assert said(made, "constructors") == "3: hk::init() and wake x 2"
+
+
+def test_a_library_of_musls_is_not_told_to_install_libc(tmp_path: Path) -> None:
+    (tmp_path / "musl").mkdir()
+    compiled(tmp_path / "musl", FREE, "-Wl,-soname,libc.so", name="libmuslc.so", source_name="c.c")
+    report = library(tmp_path, ALLOC, "-Wl,--no-as-needed", str(tmp_path / "musl" / "libmuslc.so"))
+    found = next(one for one in report.findings if one.id == "library-not-found")
+    assert found.seen == "needs libc.so: it is built for musl" and "install" not in found.do

@@ -28,6 +28,28 @@ def test_the_program_comes_first_and_libc_is_there(found: list[image.Image]) -> 
     assert all(os.path.realpath(name) in mapped for name in files)
 
 
+class UnderMusl(ProcessMemory):
+    """There the loader has a name for the program, too."""
+
+    def __init__(self, program: image.Image, name: int) -> None:
+        super().__init__()
+        self.program, self.program_name = program, name
+
+    def read(self, address: int, size: int) -> bytes:
+        data = super().read(address, size)
+        if address != self.program.handle or size < 16:
+            return data
+        return data[:8] + struct.pack("<Q", self.program_name) + data[16:]
+
+
+def test_the_program_has_no_name_whatever_the_loader_calls_it(found: list[image.Image]) -> None:
+    values, name = auxiliary(), ctypes.create_string_buffer(b"./prog")
+    memory = UnderMusl(found[0], ctypes.addressof(name))
+    assert next(image.link_maps(memory, found[0].handle)).name == "./prog"
+    again = image.images(memory, values[AT_PHDR], values[AT_PHNUM])
+    assert [one.name for one in again] == [one.name for one in found]
+
+
 def asked_for(library: ctypes.CDLL, name: str) -> int:
     if name == "environ":
         return ctypes.addressof(ctypes.c_void_p.in_dll(library, name))

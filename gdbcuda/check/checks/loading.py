@@ -12,6 +12,7 @@ from gdbcuda.text.demangling import readable
 from gdbcuda.text.sentences import counted, some
 
 _GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)+)$")
+MUSL = "libc.so"  # its own name; glibc's has a number
 _SIGNED_WORD = {64: 8, 32: 4}
 
 
@@ -36,6 +37,12 @@ def library_not_found(subject: Subject) -> Answer:
     missing = [name for name in subject.libraries.missing if not api_of(name)]
     vendor = [name for name in subject.libraries.missing if api_of(name)]
     place = subject.root.directory or "this machine"
+    if missing == [MUSL]:
+        return Answered(
+            f"needs {MUSL}: it is built for musl",
+            means="a program of musl's loads it; one of glibc's leaves it out where it is preloaded",
+            do="compile it with glibc's gcc for those",
+        )
     if missing:
         return Answered(f"{some(missing)} not on {place}", do="install it, or set LD_LIBRARY_PATH to where it is")
     if not vendor:
