@@ -53,7 +53,9 @@ FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")
 # A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
 # its breakpoints out of that memory, and gdbserver then strikes them off the parent's list. At the next vfork gdb stops
 # at the first that gdbserver does not know, and leaves the others in. (many_forks has no such child before its vforks.)
+SHARED = "= clone, vm "
 SHARING = re.compile(r"^(= clone, vm(?: and vfork)? \d+: )signal 5$")
+BEHIND_SHARING = re.compile(r"^(= vfork \d+: )signal 5$")
 TERMINATED = re.compile(r"^Program terminated with signal (\w+)", re.MULTILINE)
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
@@ -148,8 +150,14 @@ def went_to_its_end(session: Session, run: Outcome) -> bool:
     return session.end != "quits" or not run.noted("end") or session.start in ("attach", "attach_server")
 
 
+def without_servers_own(session: Session, lines: list[str]) -> list[str]:
+    lines = [SHARING.sub(r"\1exit 40", line) for line in lines]
+    is_behind = session.start in REMOTE and any(line.startswith(SHARED) for line in lines)
+    return [BEHIND_SHARING.sub(r"\1exit 40", line) for line in lines] if is_behind else lines
+
+
 def of_lines(session: Session, plain: Outcome, run: Outcome) -> list[Difference]:
-    want, have = Counter(plain.same), Counter(SHARING.sub(r"\1exit 40", line) for line in run.same)
+    want, have = Counter(plain.same), Counter(without_servers_own(session, run.same))
     new, missing = sorted((have - want).elements()), sorted((want - have).elements())
     if not went_to_its_end(session, run):
         missing = []

@@ -240,3 +240,20 @@ def test_gdb_that_waits_for_a_killed_program_is_told_as_gdbs(
     plain = Outcome(out=GOOD, status=3)
     assert [one.kind for one in judging.differences(build, session, plain, run, False)] == [found]
     assert Finding(0, found, "").is_gdbs == (found == "gdb waits")
+
+
+SHARES, WAITS = "= clone, vm 0: exit 40", "= vfork 0: "
+
+
+@pytest.mark.parametrize(
+    ("start", "before", "found"),
+    [("server", [SHARES], set()), ("server", [], {"child"}), ("local", [SHARES], {"child"})],
+)
+def test_children_of_a_vfork_behind_a_child_that_shares_the_memory(
+    build: Build, watch: Watch, start: str, before: list[str], found: set[str]
+) -> None:
+    """gdbserver does not know any more what gdb wants to be taken out of them."""
+    plain = Outcome(out=[*before, WAITS + "exit 40", *GOOD], status=3)
+    run = played([*before, WAITS + "signal 5", *GOOD], *stops(*SIZES))
+    different = judging.differences(build, Session(start, "exits", "nothing", [watch]), plain, run, False)
+    assert {one.kind for one in different} == found
