@@ -80,6 +80,11 @@ class Parameter(NamedTuple):
         return self.notes.optional
 
     @property
+    def lasting(self) -> bool:
+        """Who asks again for the same gets the same: it is about what a device is."""
+        return self.notes.lasting
+
+    @property
     def block(self) -> bool:
         """The block of memory that an allocator hands out or a free takes."""
         return self.notes.block

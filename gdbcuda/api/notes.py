@@ -26,6 +26,7 @@ class ParameterNotes(NamedTuple):
     size_bytes: bool = False
     block: bool = False
     optional: bool = False
+    lasting: bool = False
 
 
 class FunctionNotes:
@@ -177,7 +178,7 @@ def attribute(word: str) -> dict[str, Any]:
     """ValueError for a word that means nothing."""
     if word in ("in", "out", "inout"):
         return {"direction": word}
-    if word in ("string", "handle", "block", "optional"):
+    if word in ("string", "handle", "block", "optional", "lasting"):
         return {word: True}
     if word == "nostring":
         return {"string": False}
@@ -191,6 +192,6 @@ def attribute(word: str) -> dict[str, Any]:
     if named:
         return {"named": named[1]}
     raise ValueError(
-        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, optional, bytes, [LENGTH], flags(…), "
-        "named(…)"
+        f"{word!r} is not one of in, out, inout, string, nostring, handle, block, optional, lasting, bytes, [LENGTH], "
+        "flags(…), named(…)"
     )

@@ -71,6 +71,7 @@ class Program:
     kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
     of_thread: list[str] = field(default_factory=list)  # commands that give the context to another thread
     contexts: list[bytes] = field(default_factory=list)  # of the thread that calls
+    answers: dict[object, list[list[bytes]]] = field(default_factory=dict)  # of the driver (calling/remembered.py)
     copy: int = 0  # the process number of the copy that is told
     _answers: bytes = b""
     _seen_until: int = 0

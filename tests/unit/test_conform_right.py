@@ -225,6 +225,35 @@ RIGHT = [
                 NEXT(cudaGetLastError)();
             return NEXT(cudaMalloc)(devPtr, size);
         }"""),
+    Right("what_a_device_is_kept", ["transparent", "status", "faults"], """
+        #include <pthread.h>
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        static struct { int is_known, value; } known[2][256];
+        static int devices;
+        CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+        {
+            if (!pi || (unsigned)attrib > 255 || (unsigned)dev > 1)
+                return NEXT(cuDeviceGetAttribute)(pi, attrib, dev);
+            pthread_mutex_lock(&lock);
+            CUresult result = known[dev][attrib].is_known ? CUDA_SUCCESS : NEXT(cuDeviceGetAttribute)(pi, attrib, dev);
+            if (known[dev][attrib].is_known)
+                *pi = known[dev][attrib].value;
+            else if (result == CUDA_SUCCESS)
+                known[dev][attrib].value = *pi, known[dev][attrib].is_known = 1;
+            pthread_mutex_unlock(&lock);
+            return result;
+        }
+        CUresult cuDeviceGetCount(int *count)
+        {
+            if (count && devices) {
+                *count = devices;
+                return CUDA_SUCCESS;
+            }
+            CUresult result = NEXT(cuDeviceGetCount)(count);
+            if (count && result == CUDA_SUCCESS)
+                devices = *count;
+            return result;
+        }"""),
     Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
         CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip

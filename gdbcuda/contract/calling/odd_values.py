@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gdbcuda import api
 from gdbcuda.contract.argument_kinds import is_size, to_bytes
+from gdbcuda.contract.calling import remembered
 from gdbcuda.contract.calling.one_call import OneCall
 from gdbcuda.contract.registry import Broken
 
@@ -43,5 +44,5 @@ def judged(call: OneCall) -> Iterator[Broken]:
         return
     yield from call.no_status()
     yield from call.of_machine()
-    if call.status == SUCCESS:
+    if call.status == SUCCESS and not remembered.is_answer(call):
         yield call.found("it succeeds, and the driver does not get it")

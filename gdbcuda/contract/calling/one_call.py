@@ -14,7 +14,7 @@ from gdbcuda.contract.argument_kinds import meaningful, to_bytes
 from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, CallerMemory, Making
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
-from gdbcuda.contract.calling import callbacks, contexts
+from gdbcuda.contract.calling import callbacks, contexts, remembered
 from gdbcuda.contract.calling.told_calls import Called
 from gdbcuda.contract.calling.values import difference, same, shown, status_text
 from gdbcuda.contract.program import ANSWER, Program
@@ -69,6 +69,7 @@ class OneCall:
             before=[self.program.set(ANSWER, answer), *self.given.pokes], is_aside=is_aside,
         )  # fmt: skip
         self.reached = driver_calls(self.program.seen())
+        remembered.note(self)
         return self
 
     def shown(self, answer: str, is_aside: bool) -> ShownCall:
@@ -113,6 +114,8 @@ class OneCall:
 
     def broken(self) -> list[Broken]:
         calls = self.calls
+        if not calls and remembered.is_answer(self):
+            return list(self.of_machine())
         if not calls:  # then the driver has answered nothing
             return [self.found(self.not_reached(), f"{self.asked_instead()}the program gets {self.got()}")]
         return [*self.on_the_way_down(calls), *self.on_the_way_back()]
