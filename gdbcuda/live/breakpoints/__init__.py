@@ -109,9 +109,10 @@ def on_created(breakpoint: gdb.Breakpoint) -> None:
 
 
 def of_ours() -> list[tuple[gdb.Breakpoint, BreakWish]]:
-    """Those that were asked for by our commands, and what was asked."""
-    wished = [(one, ours.wish_of(one.number)) for one in gdb.breakpoints()]
-    return [(one, wish) for one, wish in wished if wish is not None]
+    """Those that were asked for by our commands, and what was asked. (It is asked at each call of dlsym, and a log has
+    thousands of others.)"""
+    wishes = {one.number: one.wish for one in ours.everyone() if one.wish is not None}
+    return [(one, wishes[one.number]) for one in gdb.breakpoints() if one.number in wishes] if wishes else []
 
 
 def by_number(number: int) -> gdb.Breakpoint | None:

@@ -33,9 +33,12 @@ def standing(memory: process.FarMemory, patches: Sequence[EntryPatch], is_steppe
 
 
 def write(memory: process.FarMemory, patches: Sequence[EntryPatch], threads: WhereThreadsAre | None = NOWHERE) -> None:
-    free = [one for one in patches if threads is not None and not threads.are_in(one.address, one.inside)]
+    free = []
     for one in patches:
-        one.was_entered |= one not in free
+        if threads is None or threads.are_in(one.address, one.inside):
+            one.was_entered = True
+        else:
+            free.append(one)
     for group in neighbours(free):
         for one in change(memory, group, to_jump=True):
             one.be_written()
@@ -65,17 +68,18 @@ def change(memory: process.FarMemory, group: Sequence[EntryPatch], to_jump: bool
     start = group[0].address
     done: list[EntryPatch] = []
     with suppress(Unreadable):
+        for one in group:
+            one.is_foreign = True
         code = bytearray(memory.read(start, group[-1].inside.stop - start))
         for one in group:
             before, after = (one.own, one.jump) if to_jump else (one.jump, one.own)
             at = one.address - start
             if code[at : at + len(before)] == before:
                 code[at : at + len(after)] = after
+                one.is_foreign = False
                 done.append(one)
             elif not to_jump and (rest := one.behind_int3(bytes(code[at : at + len(before)]))):
                 code[at + 1 : at + len(before)] = rest
                 memory.write(one.address + 1, rest)
         memory.write(start, bytes(code)) if done else None
-    for one in group:
-        one.is_foreign = one not in done
     return done
