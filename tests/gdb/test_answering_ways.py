@@ -198,7 +198,7 @@ def test_a_library_that_is_loaded_later_and_exports_nothing(scenario: Scenario, 
                         "cuda-break cuMemAlloc if bytesize == 8192", "cuda-log start cuMemAlloc", "continue",
                         "continue", "cuda-log show", hook=None, arguments=(str(library),))  # fmt: skip
     assert text.count("libpatches.so is a hook library: the slot of later leads there for cuMemAlloc_v2; see") == 1
-    assert re.search(r"^hook +libpatches.so +what leads there +dlopen", text, re.MULTILINE)
+    assert re.search(r"^hook +libpatches.so +answers for cuMemAlloc_v2 +what leads there +dlopen", text, re.MULTILINE)
     assert re.search(r"cuMemAlloc_v2  app later +PLT, bound +hook libpatches.so own_alloc +hooked", text)
     assert stops(text) == ["hook libpatches.so own_alloc for"] and "bytesize=8192 [8.00 KiB])" in text
     assert "called by app main() at later.c:" in text
