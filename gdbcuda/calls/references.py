@@ -27,7 +27,7 @@ WHY_LOST = {
 }
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id",
-         "seen_by")
+         "seen_by", "rank")
 LONGEST = 1e11  # seconds
 NUMBERS = ("address", "offset", "thread", "inferior", "pid", "lwp")
 

@@ -226,12 +226,13 @@ def check_view(view: str, least: int) -> None:
 
 
 def process_text(process: Process, log: Log) -> str:
-    program = str(log.notes.processes.get(process, {}).get("program", "")).rsplit("/", 1)[-1]
-    return f"process {process[1]} {program}".rstrip()
+    program, rank = map(process_data(process, log).get, ("program", "rank"))
+    return f"process {process[1]} {str(program or '').rpartition('/')[2]}".rstrip() + (f", {rank}" if rank else "")
 
 
 def process_data(process: Process, log: Log) -> data.Data:
-    return {"inferior": process[0], "pid": process[1], "program": log.notes.processes.get(process, {}).get("program")}
+    known = {"program": None, **log.notes.processes.get(process, {}), "inferior": process[0], "pid": process[1]}
+    return {name: known[name] for name in ("inferior", "pid", "program", "rank") if name in known}
 
 
 def write_report(wanted: ReportFilesOptions, sources: list[LogSource]) -> None:

@@ -55,7 +55,8 @@ class ProcessReading:
         self.key = {"inferior": number, "pid": process.pid}
         self.by_position: dict[tuple[int, int], Call] | None = None  # by thread and the lower half of its place there
         program = self.places.program
-        self.note("process", program=program.file if program else "")
+        rank = {"rank": process.rank} if process.rank else {}
+        self.note("process", program=program.file if program else "", **rank)
         for name in sorted(memory_names(table)) if asked is not None else ():
             self.note("unseen", name=name, seen_by="gdbcuda trace without --filter")
         if asked is not None:

@@ -16,6 +16,7 @@ from gdbcuda.rings.ring_layout import (
     A_FILTER,
     A_FOLDER,
     A_FUNCTION,
+    A_RANK,
     A_THREAD_WITHOUT_FILE,
     AN_OBJECT,
     ENTRY,
@@ -29,6 +30,7 @@ from gdbcuda.rings.ring_layout import (
     VERSION,
     WORD,
 )
+from gdbcuda.text import rank_names
 
 HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
@@ -56,7 +58,7 @@ class TracedProcess:
     has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
     wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``past_plt``: what
     they call through slots is not recorded; ``missed``: calls of threads that could note none, once the program had
-    confined itself."""
+    confined itself; ``rank``: what its launcher calls it."""
 
     pid: int = 0
     parent: int = 0
@@ -71,6 +73,7 @@ class TracedProcess:
     past_libc: set[str] = field(default_factory=set)
     past_plt: set[str] = field(default_factory=set)
     missed: int = 0
+    rank: str = ""
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -87,6 +90,8 @@ def process(raw: bytes) -> TracedProcess:
     found = TracedProcess(pid, parent, *times)
     found.missed = words[PROCESS["MISSED"]] % LARGEST_TIME
     entries = list(entries_in(raw))
+    told = dict(text.partition("=")[::2] for _, (kind, _, _, _, text) in entries if kind == A_RANK)
+    found.rank = rank_names.label(told.get)
     objects = {index: LoadedObject(one[2], one[4]) for index, one in entries if one[0] == AN_OBJECT}
     found.objects = list(objects.values())
     for _, (kind, number, address, where, text) in entries:

@@ -42,6 +42,14 @@ static void python_begin(void)
     gdbcuda_python_v1[PYTHON_SALT] = ticks_now(); /* other processes write of other code at the same address */
 }
 
+static void ranks_begin(char **environment)
+{
+    for (; *environment; environment++)
+        for (const char *const *name = rank_names; *name; name++)
+            if (starts_with(*environment, *name) && (*environment)[length(*name)] == '=')
+                trace_entry(&gdbcuda_trace, A_RANK, 0, 0, 0, *environment);
+}
+
 /* Before anything of the program is loaded. */
 __attribute__((constructor)) static void start(int count, char **words, char **environment)
 {
@@ -54,6 +62,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     if (wanted)
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
+    ranks_begin(environment);
     filters_begin(&gdbcuda_trace);
     python_begin();
     past_libc_begin(environment);

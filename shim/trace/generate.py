@@ -14,6 +14,7 @@ from gdbcuda.cpython import debug_offsets
 from gdbcuda.rings import python_words
 from gdbcuda.rings.ring_functions import RecordedFunction, recorded_symbols
 from gdbcuda.rings.ring_layout import FUNCTION
+from gdbcuda.text import rank_names
 
 
 def main() -> None:
@@ -25,6 +26,7 @@ def main() -> None:
     print("".join(answers(table, names)))
     print("".join(vendors()))
     print("".join(of_machine()))
+    print("".join(ranks()))
     print("".join(pythons()))
 
 
@@ -57,6 +59,13 @@ def of_machine() -> Iterator[str]:
     """A dot, a dash or an underscore follows."""
     yield "const char *const api_of_machine[] = {\n"
     for name in vendor.OF_MACHINE:
+        yield f'    "{name}",\n'
+    yield "    0,\n};\n"
+
+
+def ranks() -> Iterator[str]:
+    yield "const char *const rank_names[] = {\n"
+    for name in (*rank_names.GLOBAL, *rank_names.LOCAL):
         yield f'    "{name}",\n'
     yield "    0,\n};\n"
 

@@ -25,6 +25,7 @@ struct api_vendor {
 
 extern const struct api_vendor api_vendors[];
 extern const char *const api_of_machine[];
+extern const char *const rank_names[]; /* variables in which launchers tell a process which of several it is */
 extern const struct api_function api_functions[];
 extern const struct api_answer api_answers[];
 extern const word api_functions_count, api_answers_count, api_version;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -189,6 +190,16 @@ def test_children_have_files_of_their_own(trace: Trace, traced: Path) -> None:
     assert Counter(call["pid"] for call in found.calls() if call["name"] == "cuDeviceGet").most_common(1)[0][1] == 10
     assert sorted(Counter(call["pid"] for call in found.calls()).values()) == [5, 6, 7, 11]
     assert len(list(found.folder.glob("*.process"))) == 4
+
+
+def test_processes_are_named_by_their_rank(trace: Trace, traced: Path) -> None:
+    """As torchrun and mpirun tell it."""
+    found = trace("/bin/sh", "-c", f"RANK=1 LOCAL_RANK=0 {traced} exit 3; OMPI_COMM_WORLD_LOCAL_RANK=3 {traced} exit 3")
+    heads = re.findall(r"^-- process \d+ (.*)", found.log("memory").stdout, re.MULTILINE)
+    assert heads == [f"{traced.name}, rank 1", f"{traced.name}, local rank 3"]
+    events = json.loads(found.log("export").stdout)["traceEvents"]
+    names = [one["args"]["name"] for one in events if one["name"] == "process_name"]
+    assert sorted(names) == [f"{traced.name}, local rank 3", f"{traced.name}, rank 1"]
 
 
 def test_a_program_that_runs_another_is_followed(trace: Trace, run: Run) -> None:

@@ -55,7 +55,8 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
     for (_, pid), details in log.notes.processes.items():
         program = details.get("program")
         if program and isinstance(program, str):
-            yield process_name(pid, os.path.basename(program))
+            rank = details.get("rank")
+            yield process_name(pid, os.path.basename(program) + (f", {rank}" if rank else ""))
 
 
 class ArrowBegin(NamedTuple):
