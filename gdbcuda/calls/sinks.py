@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterable
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any, Callable, Protocol
 
 from gdbcuda.calls import record
@@ -110,8 +111,32 @@ class Kept:
             (sink.exit if is_end else sink.entry)(call)
 
 
-def in_order(calls: Iterable[Call]) -> list[tuple[bool, Call]]:
-    """Begins and ends by time; at the same moment an outer call begins before and ends after an inner one."""
-    rows = [(call.start, 0, call.number, call) for call in calls]
-    rows += [(call.end, 1, -call.number, call) for call in calls if call.end is not None]
-    return [(bool(is_end), call) for _, is_end, _, call in sorted(rows, key=lambda row: row[:3])]
+def in_order(calls: Collection[Call]) -> list[tuple[bool, Call]]:
+    """Begins, and ends (True), by time."""
+    return by_time(calls, [call for call in calls if call.end is not None])
+
+
+def by_time(begun: Collection[Call], ended: Collection[Call]) -> list[tuple[bool, Call]]:
+    """Begins of some calls, and ends of some. Stamps may be equal: then each thread's are in the order in
+    which they were, as the depths of its calls tell it."""
+    threads: defaultdict[Any, list[Call]] = defaultdict(list)
+    for call in sorted({*begun, *ended}, key=lambda call: (call.start, call.number)):
+        threads[call.process, call.lwp, call.thread].append(call)
+    wanted = {False: {*begun}, True: {*ended}}
+    rows = [row for some in threads.values() for row in as_nested(some) if row[2] in wanted[row[1]]]
+    return [row[1:] for row in sorted(rows, key=itemgetter(0))]  # a stable sort
+
+
+def as_nested(calls: Iterable[Call]) -> Iterator[tuple[float, bool, Call]]:
+    """Of one thread. (Work of a GPU may overlap at one depth: only for equal times is this order kept.)"""
+    under_way: list[Call] = []
+    for call in calls:
+        while under_way and under_way[-1].depth >= call.depth:
+            yield over(under_way.pop())
+        yield call.start, False, call
+        under_way.append(call)
+    yield from map(over, reversed(under_way))
+
+
+def over(call: Call) -> tuple[float, bool, Call]:
+    return call.last_seen, True, call

@@ -223,13 +223,6 @@ def calls(
     return numbered(ThreadCalls(found).add(records, known, table), number)
 
 
-def by_time(begun: Iterable[Call], ended: Iterable[Call]) -> Iterator[tuple[bool, Call]]:
-    """Whether it is the end of one, and the call."""
-    rows = [(call.start, 0, call.number, call) for call in begun]
-    rows += [(call.last_seen, 1, -call.number, call) for call in ended]
-    return ((bool(is_end), call) for _, is_end, _, call in sorted(rows, key=lambda row: row[:3]))
-
-
 def of_roles(
     records: Iterable[Record], known: dict[int, RecordedFunction], roles: Container[str]
 ) -> Iterator[tuple[api.Function, list[bytes | None]]]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
 
 import gdb
 
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, OVERWRITTEN
-from gdbcuda.calls.sinks import Sink
+from gdbcuda.calls.sinks import Sink, in_order
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import places
 from gdbcuda.linkage.image import Image
@@ -129,10 +129,8 @@ class CoreCalls(LogNotes):
             call.thread, call.inferior, call.pid = threads.get(call.lwp, call.lwp), inferior.num, inferior.pid
         return calls
 
-    def pass_on(self, calls: Iterable[Call]) -> None:
-        rows = [(call.start, 0, call.number, call) for call in calls]
-        rows += [(call.end, 1, -call.number, call) for call in calls if call.end is not None]
-        for _, is_end, _, call in sorted(rows, key=lambda row: row[:3]):
+    def pass_on(self, calls: Collection[Call]) -> None:
+        for is_end, call in in_order(calls):
             for sink in self.sinks:
                 (sink.exit if is_end else sink.entry)(call)
 

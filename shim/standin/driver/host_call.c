@@ -64,7 +64,7 @@ static void begin_again(void)
     has_thread = is_own_thread = false;
 }
 
-static bool begin(void)
+static bool have_thread(void)
 {
     static bool is_known;
     pthread_t thread;
@@ -87,7 +87,7 @@ static CUresult put_in(const struct host_call *wanted)
     RETURN_IF(!it, CUDA_ERROR_OUT_OF_MEMORY);
     *it = *wanted;
     pthread_mutex_lock(&lock);
-    if (begin()) {
+    if (have_thread()) {
         *last = it;
         last = &it->next;
         queued++;

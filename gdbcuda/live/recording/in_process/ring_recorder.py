@@ -7,13 +7,13 @@ What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import gdb
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.sinks import Sink
+from gdbcuda.calls.sinks import Sink, by_time
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
@@ -232,8 +232,8 @@ class RingRecorder(LogNotes):
             return True
         return any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
 
-    def pass_on(self, begun: Sequence[Call], ended: Iterable[Call]) -> None:
-        for is_end, call in ring_calls.by_time(begun, ended):
+    def pass_on(self, begun: Sequence[Call], ended: Collection[Call]) -> None:
+        for is_end, call in by_time(begun, ended):
             for sink in self.sinks:
                 (sink.exit if is_end else sink.entry)(call)
 
