@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from operator import itemgetter
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, Optional, Protocol
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
@@ -16,6 +17,7 @@ from gdbcuda.errors import cannot
 from gdbcuda.files import user_files
 
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps makes an encoder for each line
+TimedEvent = tuple[float, bool, Call, Optional[Call]]  # whether it is an end; of a begin, the call around it
 
 
 class Sink(Protocol):
@@ -124,19 +126,20 @@ def by_time(begun: Collection[Call], ended: Collection[Call]) -> list[tuple[bool
         threads[call.process, call.lwp, call.thread].append(call)
     wanted = {False: {*begun}, True: {*ended}}
     rows = [row for some in threads.values() for row in as_nested(some) if row[2] in wanted[row[1]]]
-    return [row[1:] for row in sorted(rows, key=itemgetter(0))]  # a stable sort
+    return [row[1:3] for row in sorted(rows, key=itemgetter(0))]  # a stable sort
 
 
-def as_nested(calls: Iterable[Call]) -> Iterator[tuple[float, bool, Call]]:
-    """Of one thread. (Work of a GPU may overlap at one depth: only for equal times is this order kept.)"""
+def as_nested(calls: Iterable[Call]) -> Iterator[TimedEvent]:
+    """Of one thread, as its calls come; the ends of what is open then have no time. (Work of a GPU may overlap at one
+    depth: only for equal times is this order kept.)"""
     under_way: list[Call] = []
     for call in calls:
         while under_way and under_way[-1].depth >= call.depth:
             yield over(under_way.pop())
-        yield call.start, False, call
+        yield call.start, False, call, under_way[-1] if under_way else None
         under_way.append(call)
     yield from map(over, reversed(under_way))
 
 
-def over(call: Call) -> tuple[float, bool, Call]:
-    return call.last_seen, True, call
+def over(call: Call) -> TimedEvent:
+    return math.inf if call.end is None else call.end, True, call, None

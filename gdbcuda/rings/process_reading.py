@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, Optional
+from typing import Any
 
 from gdbcuda import api
-from gdbcuda.calls.reader import BEGIN, END, Log
+from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.calls.references import BEFORE, CONFINED, GAP, LOST
 from gdbcuda.cpython import own_code
@@ -34,7 +33,6 @@ PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and
 OFTEN = 1 << 10  # calls between two looks at the clock
 FOR_EVER = 1e9  # seconds of CLOCK_MONOTONIC that no machine reaches
 ONE_SECOND = 10**9  # ticks: whatever a second is
-TimedEvent = tuple[float, str, Call, Optional[Call]]  # and the call around one that begins
 
 
 class ProcessReading:
@@ -87,22 +85,17 @@ class ProcessReading:
                           records=one.places)  # fmt: skip
         return ThreadCalls(found, self.epoch)
 
-    def events(self, one: ThreadFile, told: Progress) -> Iterator[TimedEvent]:
-        """Begins and ends of a thread's calls; what was open then comes without a time, in the end."""
-        under_way: list[Call] = []
+    def calls(self, one: ThreadFile, told: Progress) -> Iterator[Call]:
+        """A thread's, as they begin: of one that has returned the end is known by the time the next one comes."""
         calls = self.thread_calls(one)
         for record in counted(self.wanted(one.records()), one, told):
             if record.function not in self.known:
                 self.log.problems["a call of a function whose name is not in the folder"] += 1
                 continue
-            call, around = calls.begin(record, self.known, self.table)
+            call, _ = calls.begin(record, self.known, self.table)
             calls.forget_ended()
-            while len(under_way) > call.depth:
-                yield over(under_way.pop())
             self.complete(call, record)
-            under_way.append(call)
-            yield call.start, BEGIN, call, around
-        yield from map(over, reversed(under_way))
+            yield call
 
     def complete(self, call: Call, record: Record) -> None:
         call.inferior, call.pid = self.number, self.process.pid
@@ -186,10 +179,6 @@ class PlacesSeen:
             if at not in self.found and not at & IS_PYTHON:
                 self.found.update(self.places.stack([back, *(one for one in callers if not one & IS_PYTHON)]))
                 return
-
-
-def over(call: Call) -> TimedEvent:
-    return math.inf if call.end is None else call.end, END, call, None
 
 
 def counted(records: Iterator[Record], one: ThreadFile, told: Progress) -> Iterator[Record]:

@@ -19,9 +19,9 @@ from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_file import HEADER, RingFile, header
 from gdbcuda.rings.ring_layout import MAGIC, RING
 from gdbcuda.rings.ring_words import Words
+from gdbcuda.rings.trace_files import PIDS
 
 IN_MEMORY = 64 << 20  # bytes of all rings' calls; more go into a file
-PIDS = 1 << 22  # Linux has no larger ones
 position_of = itemgetter(0)  # of a record
 Seen = Callable[[int, Words], None]
 

@@ -13,12 +13,12 @@ from gdbcuda import __version__, api
 from gdbcuda.api import vendor
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import FORMAT, Call
-from gdbcuda.calls.sinks import in_order
+from gdbcuda.calls.sinks import TimedEvent, as_nested, in_order
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.reading import Source, open_source
 from gdbcuda.gpu.gpu_file import gpu_file
 from gdbcuda.rings import ring_words, thread_file, trace_files
-from gdbcuda.rings.process_reading import ProcessReading, TimedEvent
+from gdbcuda.rings.process_reading import ProcessReading
 from gdbcuda.rings.ring_calls import NANOSECONDS
 from gdbcuda.rings.ring_file import NotBegun
 from gdbcuda.rings.ring_layout import PYTHON_STACKS
@@ -109,7 +109,7 @@ class TraceFolder:
         for reading, (name, _) in zip(self.readings, self.processes):
             reading.by_position = {} if self.gpu_files else None
             reading.look_through(threads.get(name, []), told)
-            streams += [reading.events(one, told) for one in threads.get(name, [])]
+            streams += [as_nested(reading.calls(one, told)) for one in threads.get(name, [])]
         for reading in self.readings:
             reading.say_where_calls_are_missing()
         yield from self.in_order_of_time(streams)
@@ -119,13 +119,13 @@ class TraceFolder:
     def in_order_of_time(self, streams: Iterable[Iterator[TimedEvent]]) -> Iterator[Event]:
         """Calls are numbered as they begin."""
         number = 0
-        for _, phase, call, around in merge(*streams, key=itemgetter(0)):
-            if phase == BEGIN:
+        for _, is_end, call, around in merge(*streams, key=itemgetter(0)):
+            if is_end:
+                self.readings[call.inferior - 1].tell_answers(call)
+            else:
                 call.number, number = number, number + 1
                 call.parent = None if around is None else around.number
-            else:
-                self.readings[call.inferior - 1].tell_answers(call)
-            yield phase, call
+            yield (END if is_end else BEGIN), call
 
     def with_gpu(self, events: Iterable[Event], log: Log) -> Iterator[Event]:
         calls = [call for phase, call in events if phase == BEGIN]
