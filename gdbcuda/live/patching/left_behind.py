@@ -44,10 +44,12 @@ def on_continue() -> None:
 
 def on_stop(made: Iterable[tuple[Detour, Trampoline]]) -> None:
     """Where threads are nobody tells when gdb has let them go."""
+    if IS_END_TOLD and not console.is_machine_interface():
+        return
     seen, ours = SEEN(), dict(ROOM().left)
     seen.entries.clear()
     seen.free.clear()
-    for detour, code in made if not IS_END_TOLD or console.is_machine_interface() else ():
+    for detour, code in made:
         seen.entries[detour.function] = detour.original
         ours.update(trampoline_space.leftovers(detour.island, code))
     memory = process.raw_memory() if seen.entries else None
