@@ -118,7 +118,7 @@ DRIVER(cuMemcpyHtoA_v2)(CUarray dstArray, size_t dstOffset, const void *srcHost,
 
     INVALID_IF(!srcHost);
     TRY(linear(dstArray, dstOffset, ByteCount, &destination));
-    host_calls_wait(host_calls_so_far());
+    host_calls_wait_for_all();
     memcpy(destination, srcHost, ByteCount);
     return CUDA_SUCCESS;
 }
@@ -129,7 +129,7 @@ DRIVER(cuMemcpyAtoH_v2)(void *dstHost, CUarray srcArray, size_t srcOffset, size_
 
     INVALID_IF(!dstHost);
     TRY(linear(srcArray, srcOffset, ByteCount, &source));
-    host_calls_wait(host_calls_so_far());
+    host_calls_wait_for_all();
     memcpy(dstHost, source, ByteCount);
     return CUDA_SUCCESS;
 }

@@ -62,7 +62,7 @@ DRIVER_INIT(cuCtxGetApiVersion)(CUcontext ctx, unsigned int *version)
 static CUresult wait_for_all(void)
 {
     TRY(not_while_capturing());
-    host_calls_wait(host_calls_so_far());
+    host_calls_wait_for_all();
     return CUDA_SUCCESS;
 }
 

@@ -19,7 +19,7 @@ static CUresult any_side(CUdeviceptr address, size_t bytes)
 
 static CUresult copy(void *destination, const void *source, size_t bytes)
 {
-    host_calls_wait(host_calls_so_far());
+    host_calls_wait_for_all();
     if (bytes)
         memmove(destination, source, bytes);
     return CUDA_SUCCESS;

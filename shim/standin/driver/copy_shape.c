@@ -77,7 +77,7 @@ DRIVER(cuMemcpy3D_v2)(const CUDA_MEMCPY3D *pCopy)
         return CUDA_SUCCESS;
     TRY(settle(&from, pCopy, pCopy->srcXInBytes, pCopy->srcY, pCopy->srcZ));
     TRY(settle(&to, pCopy, pCopy->dstXInBytes, pCopy->dstY, pCopy->dstZ));
-    host_calls_wait(host_calls_so_far());
+    host_calls_wait_for_all();
     for (size_t z = 0; z < pCopy->Depth; z++)
         for (size_t y = 0; y < pCopy->Height; y++)
             memmove(to.base + (z * to.rows + y) * to.pitch, from.base + (z * from.rows + y) * from.pitch,

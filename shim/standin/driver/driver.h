@@ -198,6 +198,7 @@ CUresult host_callback(CUstream stream, CUstreamCallback callback, void *data);
 unsigned long host_calls_so_far(void);
 bool host_calls_are_done(unsigned long until);
 void host_calls_wait(unsigned long until);
+void host_calls_wait_for_all(void);
 CUresult stream_note_host_calls(CUstream stream, CUresult result);
 bool host_calls_forbid(void); /* in such a function, what needs a context */
 

@@ -129,3 +129,8 @@ void host_calls_wait(unsigned long until)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
+
+void host_calls_wait_for_all(void)
+{
+    host_calls_wait(host_calls_so_far());
+}

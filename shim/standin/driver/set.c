@@ -7,7 +7,7 @@ static CUresult fill(CUdeviceptr address, const void *value, size_t value_size, 
 {
     INVALID_IF(address % value_size || count > SIZE_MAX / value_size);
     INVALID_IF(!allocation_covers(address, count * value_size));
-    host_calls_wait(host_calls_so_far());
+    host_calls_wait_for_all();
     if (value_size == 1) {
         memset((void *)address, *(const unsigned char *)value, count);
         return CUDA_SUCCESS;
