@@ -13,8 +13,9 @@ what other lines name by a number: a code address ("place"), a thread, a process
 their first use and hold until the next of the same.
 "unseen" names what the log cannot tell about a process: functions that were not recorded, and what was "before";
 "seen_by" is what to type to record them. "unheard" names what a hook library may call behind it without a line in the
-log ("" is all), and "why". "recorded" has the "names" of the functions that are recorded, where those are
-not all, and whether of their calls "some" alone are.
+log ("" is all), and "why"; "heard" takes one back. "recorded" has the "names" of the functions that are recorded,
+where those are not all, and whether of their calls "some" alone are. "redirected": calls of the function "name" come to
+a hook's code by its overwritten entry, or by a rewritten slot of the file "asker".
 """
 
 from __future__ import annotations

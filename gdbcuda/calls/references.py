@@ -18,6 +18,8 @@ NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
 LOST = "lost"  # how many events a recorder has not told: {"events": 12}; calls, so far: {"calls": 12, "name": CLOCK}
 GAP = "gap"  # calls were lost, the last one before that time: {"until": 1.5}
+HEARD = "heard"  # what was unheard is seen
+REDIRECTED = "redirected"  # to a hook's code, by the function's entry, or by a slot of the file "asker"
 OVERWRITTEN, CLOCK, CONFINED, NO_RING = "overwritten", "clock", "confined", "ring"
 WHY_LOST = {
     OVERWRITTEN: "overwritten before the program stopped",
@@ -27,7 +29,7 @@ WHY_LOST = {
 }
 NONE = type(None)
 WORDS = ("function", "object", "layer", "source", "text", "name", "file", "demangled", "program", "build_id",
-         "seen_by", "rank")
+         "seen_by", "rank", "asker")
 LONGEST = 1e11  # seconds
 NUMBERS = ("address", "offset", "thread", "inferior", "pid", "lwp")
 
@@ -82,6 +84,7 @@ class References:
         self.unseen: dict[Process, set[str]] = {}  # base names whose calls the recorder left out, and BEFORE
         self.recorded: dict[Process, frozenset[str]] = {}  # where not all are: the functions whose calls are all there
         self.unheard: dict[Process, dict[str, str]] = {}  # base names of what a hook calls unseen ("": all)
+        self.redirected: dict[Process, set[tuple[str, str]]] = {}  # functions, and whose slot; "": by their entry
         self.seen_by: dict[Process, str] = {}  # what is typed to record those too
         self.gap_until: dict[Process, float] = {}  # before that calls are missing in between
 
@@ -111,6 +114,10 @@ class References:
             self.seen_by[process] = details.get("seen_by") or ""
         elif kind == "unheard":
             self.unheard.setdefault(process, {})[details["name"]] = details["why"]
+        elif kind == HEARD:
+            self.unheard.get(process, {}).pop(details["name"], None)
+        elif kind == REDIRECTED:
+            self.redirected.setdefault(process, set()).add((details["name"], details.get("asker") or ""))
         elif kind == "recorded":
             require_names(details)
             self.recorded[process] = frozenset() if details.get("some") else frozenset(details["names"])

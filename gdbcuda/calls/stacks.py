@@ -56,6 +56,10 @@ class Stacks:
         """At a first instruction: the innermost call, which has not gone on from there?"""
         return bool(self.calls) and self.calls[-1][2:] == (raws, address, back, sp, moment)
 
+    def is_in(self, address: int, back: int, sp: int) -> bool:
+        """Is the innermost call this one?"""
+        return bool(self.calls) and self.calls[-1][3:6] == (address, back, sp)
+
     def over(self, back: int, sp: int) -> tuple[list[Open], list[Open]]:
         """The thread is at a return address: the calls left behind, and those that return here (several after tail
         calls), each innermost first. None of either where no open call returns here."""

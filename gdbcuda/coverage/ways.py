@@ -12,7 +12,8 @@ from gdbcuda.calls.references import NOTHING, References
 from gdbcuda.errors import UserError
 
 BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN = "by name", "cuGetProcAddress", "dlsym", "table", "not known"
-WAYS = (BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN)
+ENTRY, SLOT = "overwritten entry", "rewritten slot"
+WAYS = (BY_NAME, HANDED_OUT, DLSYM, ENTRY, SLOT, TABLE, UNKNOWN)
 RESOLVING = "proc-address"  # the role of functions that hand out functions
 TABLES = "cuGetExportTable"
 PER_THREAD, NEWEST = 2, 1 << 30  # of the flags; later than every version
@@ -99,6 +100,11 @@ class Ways:
         return function is not None and function.role == RESOLVING
 
     def way_of(self, call: Call, path: str) -> str:
+        redirected = self.notes.redirected.get(call.process, ())
+        if (call.name, "") in redirected:  # whoever has it by whatever way comes by there
+            return ENTRY
+        if (call.name, path) in redirected:
+            return SLOT
         if call.base in self.asked.get(path, ()):
             return HANDED_OUT
         file = self.files.get(path) or self.files.setdefault(path, CallerFile(path))

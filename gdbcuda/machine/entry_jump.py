@@ -18,16 +18,23 @@ BY_RAX = re.compile(rb"\x48\xb8(.{8})(?:\xff\xe0|\x50\xc3)", re.DOTALL)  # movab
 BY_R11 = re.compile(rb"\x49\xbb(.{8})\x41\xff\xe3", re.DOTALL)
 BEGINNINGS = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?(?:[\xe9\x68\xcc]|\xff\x25|\x48\xb8|\x49\xbb)")  # a breakpoint's, too
 PUSHED = re.compile(rb"\x68(....)\xc7\x44\x24\x04(....)\xc3", re.DOTALL)  # push; movl, 4(%rsp); ret
+FORMS = (NEAR, THROUGH, BY_RAX, BY_R11, PUSHED)
+POINTER = 8
 
 
-def target(read: Callable[[int, int], bytes], address: int) -> int | None:
-    """The address behind all jumps; None where the function begins with none. What ``read`` raises goes on."""
+def target(
+    read: Callable[[int, int], bytes], address: int, is_goal: Callable[[int], bool] = lambda at: False
+) -> int | None:
+    """The address behind all jumps, or the first one that is a goal: what is called there may itself begin with a jump.
+    None where the function begins with none. What ``read`` raises goes on."""
     at: int | None = address
     for _ in range(MOST_JUMPS):
         following = one_jump(read, at or 0)
         if following is None:
             break
         at = following
+        if is_goal(at):
+            break
     return at if at != address else None
 
 
@@ -37,19 +44,32 @@ def may_be(code: bytes, at: int) -> bool:
 
 
 def one_jump(read: Callable[[int, int], bytes], address: int) -> int | None:
-    code = read(address, SIZE)
-    if code.startswith(ENDBR64):
-        code, address = code[len(ENDBR64) :], address + len(ENDBR64)
-    near, through = NEAR.match(code), THROUGH.match(code)
-    if near:
-        return address + near.end() + word(near[1], signed=True) & MASK
-    if through:
-        return word(read(address + through.end() + word(through[1], signed=True) & MASK, 8))
-    absolute = BY_RAX.match(code) or BY_R11.match(code)
-    if absolute:
-        return word(absolute[1])
-    pushed = PUSHED.match(code)
-    return word(pushed[1] + pushed[2]) if pushed else None
+    found = first_jump(read(address, SIZE))
+    if found is None:
+        return None
+    code, end = found
+    if code.re is NEAR:
+        return address + end + word(code[1], signed=True) & MASK
+    if code.re is THROUGH:
+        return word(read(address + end + word(code[1], signed=True) & MASK, 8))
+    return word(code[1] + code[2]) if code.re is PUSHED else word(code[1])
+
+
+def first_jump(code: bytes) -> tuple[re.Match[bytes], int] | None:
+    """The jump that the code begins with, and where its instructions end."""
+    start = len(ENDBR64) if code.startswith(ENDBR64) else 0
+    found = next(filter(None, (form.match(code, start) for form in FORMS)), None)
+    return (found, found.end()) if found is not None else None
+
+
+def size(code: bytes) -> int:
+    """Bytes that the jump at the beginning takes, with the pointer that it goes through, where that is behind it."""
+    found = first_jump(code)
+    if found is None:
+        return 0
+    jump, end = found
+    between = word(jump[1], signed=True) if jump.re is THROUGH else -1
+    return end + between + POINTER if 0 <= between <= SIZE else end
 
 
 def word(raw: bytes, signed: bool = False) -> int:

@@ -17,12 +17,14 @@ ASKERS = ("app", "runtime")
 
 
 class Answering(NamedTuple):
-    """``how``: "the slot of test_alloc leads there", "the entry in libcuda.so.1 jumps there", which is at ``entry``."""
+    """``how``: "the slot of test_alloc leads there", which is the file ``asker``, "the entry in libcuda.so.1 jumps
+    there", which is at ``entry``."""
 
     function: str
     reached: Reached
     how: str
     entry: int = 0
+    asker: str = ""
 
 
 def found(snapshot: ProcessSnapshot, names: Set[str]) -> list[Answering]:
@@ -35,7 +37,8 @@ def by_slots(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
     for asker in snapshot.in_layer(*ASKERS):
         for route in collect.references_where(snapshot, asker, names, is_elsewhere):
             if route.reached and is_answer(snapshot, asker, route.function, route.reached):
-                yield Answering(route.function, route.reached, f"the slot of {base(route.asker)} leads there")
+                how = f"the slot of {base(route.asker)} leads there"
+                yield Answering(route.function, route.reached, how, asker=route.asker)
 
 
 def is_elsewhere(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> bool:

@@ -160,11 +160,15 @@ class ProcessSnapshot:
 
     def behind_jump(self, address: int, read: Callable[[int, int], bytes]) -> int | None:
         try:
-            there = entry_jump.target(read, address)
+            there = entry_jump.target(read, address, self.may_answer)
         except Unreadable:
             return None
-        owner = self.objects.holder(there) if there is not None else None
-        return there if owner is not None and self.layers[owner] not in (*VENDORS, "system") else None
+        return there if there is not None and self.may_answer(there) else None
+
+    def may_answer(self, address: int) -> bool:
+        """Code of a hook library, or of the program."""
+        owner = self.objects.holder(address)
+        return owner is not None and self.layers[owner] not in (*VENDORS, "system")
 
     @cached_property
     def may_be_patched(self) -> bool:

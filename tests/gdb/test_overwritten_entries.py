@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from answering_hooks import ENTRIES, JUMPS, stops
+from answering_hooks import COPIES, ENTRIES, GOES_ON, JUMPS, stops
 from scenario import Scenario
 
 READS_FIRST = ENTRIES.replace("JUMP", f"if (*entry != 0xcc) {{ {JUMPS['through']} }}")
@@ -25,3 +25,18 @@ def test_nothing_of_ours_is_there_while_it_installs_itself(scenario: Scenario, c
     assert len(re.findall(r"^#\d+ .* hook +cuMemAlloc_v2\(", text, re.MULTILINE)) == 3, text
     assert " driver   cuInit(" in text and "driver   cuMemAlloc_v2(" not in text, text
     assert "Whether 3 calls of the hook library were passed on is not known: an entry that the hook has overw" in text
+
+
+def test_what_is_passed_on_behind_the_jump_is_in_the_log(scenario: Scenario, compile_c) -> None:
+    source = GOES_ON.replace("JUMP", COPIES.replace("SIZE", "16") + JUMPS["through"])
+    hook = compile_c("libentries.so", source, "-shared")
+    text = scenario.run("test_alloc", "cuda-log start cuMemAlloc", "RUN", "cuda-log show --in hook,driver cuMemAlloc",
+                        "cuda-log show --changed", "cuda-coverage", hook=hook)  # fmt: skip
+    calls = re.findall(r"^#\d.*  (hook|driver) +cuMemAlloc_v2\(.* \[(.*)\]\) = (\w+)", text, re.MULTILINE)
+    assert calls[:5] == [
+        ("hook", "64.00 MiB", "CUDA_SUCCESS"), ("driver", "64.00 MiB", "CUDA_SUCCESS"),
+        ("hook", "1.00 GiB", "CUDA_SUCCESS"), ("driver", "1.00 GiB", "CUDA_SUCCESS"),
+        ("hook", "3.00 GiB", "CUDA_ERROR_OUT_OF_MEMORY"),
+    ], text  # fmt: skip
+    assert "1 of 3 calls of the hook library did more than pass the call on." in text, text
+    assert "By which way: overwritten entry 3" in text, text

@@ -143,7 +143,8 @@ def test_a_rewritten_slot_leads_to_code_of_another_name(
     there = process.address(library, name)
     snapshot.memory = Rewritten(slot.address, there)
     assert slot_values(snapshot.memory, [slot])[slot.address] == there
-    wanted = Answering("cuInit", process.reached(library, name), "the slot of libprogram.so leads there")
+    how, asker = "the slot of libprogram.so leads there", snapshot.file_of(process.of["program"])
+    wanted = Answering("cuInit", process.reached(library, name), how, asker=asker)
     assert answering.found(snapshot, frozenset({"cuInit"})) == ([wanted] if found else [])
 
 

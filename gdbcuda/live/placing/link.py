@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import gdb
 
+from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.placing import inserted
@@ -39,14 +40,32 @@ def planting() -> Iterator[None]:
 @contextlib.contextmanager
 def as_it_is() -> Iterator[None]:
     """Code is read from the process, within `planting` too."""
-    if not gdb.parameter(TRUST) or not gdb_cli.is_possible():
+    with trusting("off"):
+        yield
+
+
+@contextlib.contextmanager
+def trusting(wanted: str) -> Iterator[None]:
+    before = "on" if gdb.parameter(TRUST) else "off"
+    if before == wanted or not gdb_cli.is_possible():
         yield
         return
-    gdb_cli.execute(f"set {TRUST} off")
+    gdb_cli.execute(f"set {TRUST} {wanted}")
     try:
         yield
     finally:
-        gdb_cli.execute(f"set {TRUST} on")
+        gdb_cli.execute(f"set {TRUST} {before}")
+
+
+def code_in_file(address: int, size: int) -> bytes:
+    """What the object's file has there, behind a link as gdb reads it; b"" where that is not known."""
+    if not process.is_remote():
+        return process.code_in_file(address, size)
+    with trusting("on"):
+        try:
+            return process.InferiorMemory().read(address, size) if trusts_files() else b""
+        except Unreadable:
+            return b""
 
 
 def trusts_files() -> bool:

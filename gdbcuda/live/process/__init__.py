@@ -22,7 +22,7 @@ from gdbcuda.live.process.objects.code import (
     whole,
 )
 from gdbcuda.live.process.objects.cold_parts import may_have_cold_part
-from gdbcuda.live.process.objects.file_bytes import bytes_in_file, differs_from_file, function_sizes
+from gdbcuda.live.process.objects.file_bytes import bytes_in_file, code_in_file, differs_from_file, function_sizes
 from gdbcuda.live.process.objects.loaded_objects import (
     exports,
     images,
@@ -77,6 +77,7 @@ __all__ = [
     "bytes_of",
     "can_be_found",
     "catches_sigtrap",
+    "code_in_file",
     "connection",
     "decoded",
     "demangled",

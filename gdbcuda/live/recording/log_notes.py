@@ -17,7 +17,7 @@ from gdbcuda.api import vendor
 from gdbcuda.calls import record
 from gdbcuda.calls.kernels import HOST_FUNCTION, NAMING, mangled_names
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import BEFORE, GAP, LOST, OVERWRITTEN
+from gdbcuda.calls.references import BEFORE, GAP, HEARD, LOST, OVERWRITTEN, REDIRECTED
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.stacks import PythonFrame
@@ -134,12 +134,20 @@ class LogNotes:
         elif self.wish.places and not others:
             self.note("unheard", "", {"name": "", "why": f"calls in {some([*self.wish.places])} alone are recorded"})
 
-    def note_behind(self, answer: Answering) -> None:
-        """The function's own code is entered behind the jump at its beginning."""
+    def note_answer(self, answer: Answering) -> None:
+        """How calls come to code that nobody can call by name. By an entry: the function's own goes on behind it."""
+        if answer.entry or answer.asker:
+            known = {"name": answer.function, "asker": answer.asker}
+            self.note(REDIRECTED, (answer.function, answer.asker), known)
         if answer.entry:
             name = api.base_name(answer.function)
             why = "an entry that the hook has overwritten is passed by behind its jump"
             self.note("unheard", name, {"name": name, "why": why})
+
+    def note_heard(self, symbol: str) -> None:
+        """Whoever copies more of the function than it overwrites goes past where we look. This one has been seen."""
+        name = api.base_name(symbol)
+        self.note(HEARD, name, {"name": name})
 
     def note_lost(self, lost: Mapping[str, int]) -> None:
         """So many calls of the selected process in all, by reason. One of them may have taken back any block."""

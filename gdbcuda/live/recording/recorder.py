@@ -22,7 +22,6 @@ from gdbcuda.calls.stacks import Open, Stacks
 from gdbcuda.cpython.stacks import PythonFrame, entered
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
-from gdbcuda.live.breaking.answering_stops import bytes_kept
 from gdbcuda.live.breakpoints import uprobes
 from gdbcuda.live.frames import code_places, condition_words, frames
 from gdbcuda.live.host import inferiors
@@ -31,13 +30,14 @@ from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.pythons import python_frames, thread_stacks
-from gdbcuda.live.recording import jumps, planting
+from gdbcuda.live.recording import jumps, overwritten_entries, planting
 from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.recording.out_arguments import out_values
 from gdbcuda.live.recording.watchers import CallReturn, FunctionEntry, Jump
 from gdbcuda.live.threads.call_registers import CallMachine, read
 from gdbcuda.machine import abi
+from gdbcuda.machine.behind_jump import Behind
 from gdbcuda.routes.answering import Answering
 from gdbcuda.routes.snapshot import VENDORS
 
@@ -61,11 +61,11 @@ class Recorder(LogNotes):
     # -- entry ------------------------------------------------------------------------------------------------
 
     def entered(
-        self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace]
+        self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace], behind: Behind
     ) -> Call | None:
-        """At a function's first instruction; None where the call is not wanted."""
+        """At a function's first instruction, or behind a jump over it; None where the call is not wanted."""
         start, memory, state = self.now(), process.InferiorMemory(), self.processes()
-        stack = process.register(state.machine.stack_pointer)
+        stack = process.register(state.machine.stack_pointer) + behind.taken
         back, sp = state.machine.return_place(stack, memory)
         if self.wish.callers and not self.is_wanted_caller(back):
             return None
@@ -73,7 +73,10 @@ class Recorder(LogNotes):
         thread = gdb.selected_thread()
         stacks = self.stacks_of(thread, state)
         moment = state.machine.moment()
-        if stacks.is_met_again(spot.address, back, sp, raws, moment):
+        if behind.offset:
+            self.note_heard(spot.symbol)
+        is_in_loop = behind.offset and stacks.is_in(spot.address, back, sp)  # its own code leads back to there
+        if is_in_loop or stacks.is_met_again(spot.address, back, sp, raws, moment):
             return None
         called_by = code_places.caller(back)
         around = condition_words.EntrySurroundings(called_by, lambda: next(state.passed))
@@ -222,11 +225,12 @@ class Recorder(LogNotes):
 
     def plant_answer(self, answer: Answering) -> None:
         """In an object that has its breakpoints already."""
-        self.note_behind(answer)
-        overwritten = self.processes().entries.get(answer.entry)
-        if overwritten is not None and overwritten.enabled:
-            with bytes_kept(answer.entry):
-                overwritten.enabled = False
+        self.note_answer(answer)
+        entries = self.processes().entries
+        overwritten_entries.leave(answer.entry, entries.get(answer.entry))
+        for behind in overwritten_entries.places(answer, self.wish):
+            if behind.address not in entries:
+                entries[behind.address] = FunctionEntry(self, behind.spot, behind.function, behind.way)
         if answer.function in self.wish.functions:
             for one in objects_with(answer.reached.address):
                 self.plant_functions(one, self.processes())

@@ -14,6 +14,7 @@ from gdbcuda.live import breakpoints, process
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.recording import planting
 from gdbcuda.machine import abi
+from gdbcuda.machine.behind_jump import AT_ENTRY, Behind
 
 
 class Told(Protocol):
@@ -24,7 +25,7 @@ class Told(Protocol):
     missed: int
 
     def entered(
-        self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace]
+        self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace], behind: Behind
     ) -> Call | None: ...
     def is_bad(self, call: Call) -> bool: ...
     def returned(self, address: int) -> None: ...
@@ -53,16 +54,21 @@ class Watcher(own_process.Internal):
 
 
 class FunctionEntry(Watcher):
-    """At a function's first instruction."""
+    """At a function's first instruction, or behind a jump that somebody has written over it."""
 
-    def __init__(self, recorder: Told, spot: planting.PlantingSpot, function: api.Function) -> None:
-        super().__init__(recorder, spot.address)
-        self.spot, self.function = spot, function
+    def __init__(
+        self, recorder: Told, spot: planting.PlantingSpot, function: api.Function, behind: Behind = AT_ENTRY
+    ) -> None:
+        super().__init__(recorder, spot.address + behind.offset)
+        self.spot, self.function, self.behind = spot, function, behind
         self.arguments = abi.locate(function, process.machine())
 
     def look(self) -> bool:
-        call = self.recorder.entered(self.spot, self.function, self.arguments)
-        return call is not None and self.recorder.is_bad(call) and stop_behind(self.spot.address)
+        call = self.recorder.entered(self.spot, self.function, self.arguments, self.behind)
+        return call is not None and self.recorder.is_bad(call) and self.is_stop()
+
+    def is_stop(self) -> bool:
+        return bool(self.behind.offset) or stop_behind(self.spot.address)
 
 
 class CallReturn(Watcher):

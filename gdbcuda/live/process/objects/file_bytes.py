@@ -21,13 +21,22 @@ from gdbcuda.live.process.state import connection, program, strip_prefix
 
 def differs_from_file(address: int, size: int) -> bool:
     """False where it is not known."""
+    own = code_in_file(address, size)
+    try:
+        return bool(own) and own != InferiorMemory().read(address, size)
+    except Unreadable:
+        return False
+
+
+def code_in_file(address: int, size: int) -> bytes:
+    """b"" where it is not known."""
     owner = next((one for one in images() if one.holds(address)), None)
     if owner is None or connection() != "native":
-        return False
+        return b""
     try:
-        return bytes_in_file(owner, address, size) != InferiorMemory().read(address, size)
+        return bytes_in_file(owner, address, size)
     except (OSError, Unreadable):
-        return False
+        return b""
 
 
 @until_objects_change

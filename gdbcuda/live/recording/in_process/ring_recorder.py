@@ -107,7 +107,7 @@ class RingRecorder(LogNotes):
 
     def plant_answer(self, answer: Answering) -> None:
         """Code of another name, in an object that has been looked at. An entry that leads there is no longer ours."""
-        self.note_behind(answer)
+        self.note_answer(answer)
         self.processes().leave(answer.entry)
         if answer.function in self.wish.functions:
             for one in objects_with(answer.reached.address):
