@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import gdb
 
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions
+from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions, named_functions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import answering_code, library_files, names, own_calls, variants
+from gdbcuda.live.layers import answering_code, library_files, names, own_calls
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -72,38 +72,36 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
       cuda-break 'cuMem*' --in driver if bytesize > 1G
       cuda-break nvmlDeviceGetMemoryInfo --once"""
     request = from_request.request_of(wanted)
-    calls = request.calls(wanted.exact)
-    found = {symbol: pattern for pattern in wanted.function for symbol in variants.resolve(pattern, calls)}
-    by_others = called_by_others(wanted.function, found, request, calls)
-    found |= by_others
-    request.refuse_returns([*found])
-    no_api = request.take_any_caller([*found])
-    one_of_many = {symbol for symbol, pattern in found.items() if [*found.values()].count(pattern) > 1}
-    condition = request.parse([*found], one_of_many | {one for one in found if names.is_glob(found[one])})
+    functions = named_functions.named(wanted, request)
+    request.refuse_returns([*functions.patterns])
+    no_api = request.take_any_caller([*functions.patterns])
+    condition = named_functions.condition_of(request, functions.patterns)
     if condition is None and no_api:
-        gdb_conditions.refuse_unreadable(request.text or "", [*found])
-    fitting = [symbol for symbol in found if condition is None or condition.fits(symbol)]
+        gdb_conditions.refuse_unreadable(request.text or "", [*functions.patterns])
+    fitting = [symbol for symbol in functions.patterns if condition is None or condition.fits(symbol)]
+    made = made_in(fitting, functions.by_others, request, condition)
+    return summary(made, request, condition, functions.by_others) + no_api + remarks(functions, fitting, request)
+
+
+def made_in(
+    symbols: list[str], by_others: Container[str], request: from_request.BreakRequest,
+    condition: conditions.Condition | None,
+) -> list[gdb.Breakpoint]:  # fmt: skip
     with breakpoints.pending_allowed():
         made = [from_request.make(one, request.by_anyone() if one in by_others else request, condition)
-                for one in fitting]  # fmt: skip
+                for one in symbols]  # fmt: skip
     guards.refresh()
-    left_out = [symbol for symbol in found if symbol not in fitting]
-    remarks = no_api + not_fitting(left_out) + unknown_callers(request)
-    remarks += hooks_own_calls([one for one in fitting if one not in by_others], request)
+    return made
+
+
+def remarks(functions: named_functions.Named, fitting: list[str], request: from_request.BreakRequest) -> str:
+    left_out = [symbol for symbol in functions.patterns if symbol not in fitting]
+    by_others = [symbol for symbol in functions.patterns if symbol in functions.by_others]
+    said = not_fitting(left_out) + unknown_callers(request)
+    said += hooks_own_calls([one for one in fitting if one not in by_others], request)
     if by_others:
-        remarks += f"\n  (the program does not call {some([*by_others])}: anyone's calls stop there)"
-    return summary(made, request, condition, by_others) + remarks
-
-
-def called_by_others(
-    patterns: Sequence[str], found: Container[str], request: from_request.BreakRequest, calls: variants.WantedCalls
-) -> dict[str, str]:
-    """Where --in names a layer and --from no caller: symbols of the function that the layer has, and the program does
-    not call, with their patterns. A thread of the hook library may."""
-    if not request.places or request.is_from_given or calls.is_exact:
-        return {}
-    by_anyone = calls._replace(callers=("any",))
-    return {one: pattern for pattern in patterns for one in variants.resolve(pattern, by_anyone) if one not in found}
+        said += f"\n  (the program does not call {some(by_others)}: anyone's calls stop there)"
+    return said
 
 
 def hooks_own_calls(symbols: list[str], request: from_request.BreakRequest) -> str:

@@ -69,7 +69,7 @@ def told(who: str, problem: BaseException) -> None:
     _told.add(key)
     try:
         console.write(f"gdbcuda: {who} failed: {line(problem)}\n")
-    except Exception:
+    except Exception:  # whatever: `line` and `console` may be what is at fault
         gdb.write(f"gdbcuda: {who} failed: {type(problem).__name__}\n", gdb.STDERR)
 
 
