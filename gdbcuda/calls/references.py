@@ -7,7 +7,7 @@ debugger's number of the inferior and by its pid: two machines may use the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from gdbcuda.calls.header_code import asker, is_place_in_headers, words_of
@@ -91,49 +91,64 @@ class References:
     def add(self, kind: str, details: Details) -> None:
         """KeyError or TypeError for a line with something missing; kinds that we do not know are left out."""
         require_words(details)
-        process = process_of(details)
-        if kind == "place":
-            self.places[process, details["address"]] = details
-        elif kind == "thread":
-            self.threads[details["thread"]] = details
-        elif kind == "object":
-            self.objects[process, details["file"]] = details
-        elif kind == "gpu":
-            require_gpu(details)
-            self.gpus[process] = details
-        elif kind == "clocks":
-            require_seconds(details["apart"])
-            self.clocks_apart = details["apart"]
-        elif kind == "function":
-            require_names(details)
-            self.functions[process, details["address"]] = details
-        elif kind == "kernel":
-            self.kernels[details["name"]] = details["demangled"]
-        elif kind == "unseen":
-            self.unseen.setdefault(process, set()).add(details["name"])
-            self.seen_by[process] = details.get("seen_by") or ""
-        elif kind == "unheard":
-            self.unheard.setdefault(process, {})[details["name"]] = details["why"]
-        elif kind == HEARD:
-            self.unheard.get(process, {}).pop(details["name"], None)
-        elif kind == REDIRECTED:
-            self.redirected.setdefault(process, set()).add((details["name"], details.get("asker") or ""))
-        elif kind == "recorded":
-            require_names(details)
-            self.recorded[process] = frozenset() if details.get("some") else frozenset(details["names"])
-        elif kind == GAP:
-            require_seconds(details["until"])
-            self.gap_until[process] = max(details["until"], self.gap_until.get(process, 0.0))
-            self.seen_by[process] = details.get("seen_by") or self.seen_by.get(process, "")
-        elif kind == "process":
-            is_known = "image" in details and self.processes.get(process) == details
-            self.processes[process] = details
-            if not is_known:
-                self.unseen.pop(process, None)
-                self.unheard.pop(process, None)
-                self.gap_until.pop(process, None)
-            self.programs[process] += not is_known
-            self.started += not is_known
+        if kind in ADDED:
+            ADDED[kind](self, process_of(details), details)
+
+    def add_place(self, process: Process, details: Details) -> None:
+        self.places[process, details["address"]] = details
+
+    def add_thread(self, process: Process, details: Details) -> None:
+        self.threads[details["thread"]] = details
+
+    def add_object(self, process: Process, details: Details) -> None:
+        self.objects[process, details["file"]] = details
+
+    def add_gpu(self, process: Process, details: Details) -> None:
+        require_gpu(details)
+        self.gpus[process] = details
+
+    def add_clocks(self, process: Process, details: Details) -> None:
+        require_seconds(details["apart"])
+        self.clocks_apart = details["apart"]
+
+    def add_function(self, process: Process, details: Details) -> None:
+        require_names(details)
+        self.functions[process, details["address"]] = details
+
+    def add_kernel(self, process: Process, details: Details) -> None:
+        self.kernels[details["name"]] = details["demangled"]
+
+    def add_unseen(self, process: Process, details: Details) -> None:
+        self.unseen.setdefault(process, set()).add(details["name"])
+        self.seen_by[process] = details.get("seen_by") or ""
+
+    def add_unheard(self, process: Process, details: Details) -> None:
+        self.unheard.setdefault(process, {})[details["name"]] = details["why"]
+
+    def add_heard(self, process: Process, details: Details) -> None:
+        self.unheard.get(process, {}).pop(details["name"], None)
+
+    def add_redirected(self, process: Process, details: Details) -> None:
+        self.redirected.setdefault(process, set()).add((details["name"], details.get("asker") or ""))
+
+    def add_recorded(self, process: Process, details: Details) -> None:
+        require_names(details)
+        self.recorded[process] = frozenset() if details.get("some") else frozenset(details["names"])
+
+    def add_gap(self, process: Process, details: Details) -> None:
+        require_seconds(details["until"])
+        self.gap_until[process] = max(details["until"], self.gap_until.get(process, 0.0))
+        self.seen_by[process] = details.get("seen_by") or self.seen_by.get(process, "")
+
+    def add_process(self, process: Process, details: Details) -> None:
+        """One that is known already, with its image, is said again."""
+        is_known = "image" in details and self.processes.get(process) == details
+        self.processes[process] = details
+        if not is_known:
+            for of_program in (self.unseen, self.unheard, self.gap_until):
+                of_program.pop(process, None)
+        self.programs[process] += not is_known
+        self.started += not is_known
 
     def apart(self) -> float | None:
         """Seconds that the times of a GPU and those of calls may be apart; None where nobody has told."""
@@ -157,3 +172,12 @@ class References:
 
     def place(self, process: Process, address: int) -> Details:
         return self.places.get((process, address), NOTHING)
+
+
+ADDED: Mapping[str, Callable[[References, Process, Details], None]] = {
+    "place": References.add_place, "thread": References.add_thread, "object": References.add_object,
+    "gpu": References.add_gpu, "clocks": References.add_clocks, "function": References.add_function,
+    "kernel": References.add_kernel, "unseen": References.add_unseen, "unheard": References.add_unheard,
+    HEARD: References.add_heard, REDIRECTED: References.add_redirected, "recorded": References.add_recorded,
+    GAP: References.add_gap, "process": References.add_process,
+}  # fmt: skip
