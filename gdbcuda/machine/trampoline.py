@@ -80,26 +80,11 @@ def build(
         count(code, counter)
     meant = list(faults.tests) if faults is not None and slots is not None else []
     if faults is not None and slots is None:
-        waiting = [Diverted(failing.tests, failing.address)] if failing is not None else []
-        faults.write(code, [Diverted(tests, "hit"), *waiting] if tests else waiting)
+        write_faults(code, faults, tests, failing)
     branch(code, [*meant, *tests], "match")
     branch(code, failing.tests if failing is not None else (), "failing")
-    if slots is not None:
-        code.jump("", slots[0])
-    code.label("onward")
-    detour.pass_by(code)
-    if failing is not None:
-        code.label("failing")
-        code.jump("", failing.address)
-    code.label("match")
-    if slots is not None:
-        code.jump("", slots[1])
-    code.label("hit")
-    code.emit(NOP)
-    if detour.stops_inside:  # the way there leads here again, unless whoever looks at `hit` has changed it
-        compare(code, detour.function, detour.jump_to(address))
-        code.jump("e", "onward")
-    detour.go_to_stop(code)
+    write_onward(code, detour, failing, slots)
+    write_hit(code, detour, address, slots)
     if faults is not None and meant:
         code.label("matching")
         faults.write_meant(code)
@@ -109,6 +94,35 @@ def build(
     is_returned_to = faults is not None and faults.is_returned_to
     matching = address + code.labels.get("matching", code.labels["hit"])
     return Trampoline(address, raw, hit, onward, slots is not None, is_returned_to, matching)
+
+
+def write_faults(code: Code, faults: InFront, tests: Sequence[Test], failing: FailingCalls | None) -> None:
+    waiting = [Diverted(failing.tests, failing.address)] if failing is not None else []
+    faults.write(code, [Diverted(tests, "hit"), *waiting] if tests else waiting)
+
+
+def write_onward(code: Code, detour: Detour, failing: FailingCalls | None, slots: Slots | None) -> None:
+    """Calls that match nothing."""
+    if slots is not None:
+        code.jump("", slots[0])
+    code.label("onward")
+    detour.pass_by(code)
+    if failing is not None:
+        code.label("failing")
+        code.jump("", failing.address)
+
+
+def write_hit(code: Code, detour: Detour, address: int, slots: Slots | None) -> None:
+    """Calls that match."""
+    code.label("match")
+    if slots is not None:
+        code.jump("", slots[1])
+    code.label("hit")
+    code.emit(NOP)
+    if detour.stops_inside:  # the way there leads here again, unless whoever looks at `hit` has changed it
+        compare(code, detour.function, detour.jump_to(address))
+        code.jump("e", "onward")
+    detour.go_to_stop(code)
 
 
 def branch(code: Code, tests: Sequence[Test], label: str) -> None:
