@@ -106,7 +106,7 @@ def served(bench: Bench, play: Play, cases: Sequence[Case], number: int, channel
             leave(bench)
         try:
             channel.send(play(bench, cases[index], until))
-        except Exception:  # the first process says it
+        except Exception:  # whatever a case dies of: it would end here unseen, so the first process says it
             channel.send(traceback.format_exc())
 
 

@@ -107,7 +107,7 @@ class Info(DWARFInfo):
         we did not unpack all of it, ours."""
         try:
             yield
-        except Exception as problem:
+        except Exception as problem:  # KeyError, TypeError, AssertionError, …: it checks little of what it reads
             ours = next((each for each in _history(problem) if isinstance(each, (UserError, TooMuch))), None)
             if ours is None and not self._is_cut:
                 ours = UserError(f"{self._name}: .debug_info: corrupt or cut off")

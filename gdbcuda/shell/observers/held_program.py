@@ -57,7 +57,7 @@ def behind_gate(reader: int, words: list[str], environment: Mapping[str, str]) -
         is_let = os.read(reader, 1)
         os.close(reader)
         return become(words, environment) if is_let else 0
-    except BaseException:
+    except BaseException:  # Ctrl-C too: in a fork nothing may go up into what its parent was about to do
         return SIGNALLED
 
 
