@@ -153,6 +153,10 @@ class Bench:
             program.kept[target] = program.find(target.command)[0].address
         return program.kept[target]
 
+    def driver_place(self, symbol: str) -> LoadedPlace:
+        """Of the function in the driver, as it is in a program without the hook library."""
+        return self.program(self.bare).find(by_name(symbol, self.table.functions[symbol].api)[1].command)[0]
+
     def dice(self, name: str) -> random.Random:
         """The same ones for a case of that name in each run with this seed."""
         return random.Random(f"{self.seed} {name}")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gdbcuda.contract import patience
 from gdbcuda.contract.calling.told_calls import Called, call_command, called
@@ -71,7 +71,7 @@ class Program:
     kept: dict[object, int] = field(default_factory=dict)  # addresses, the same in each copy
     of_thread: list[str] = field(default_factory=list)  # commands that give the context to another thread
     contexts: list[bytes] = field(default_factory=list)  # of the thread that calls
-    answers: dict[object, list[list[bytes]]] = field(default_factory=dict)  # of the driver (calling/remembered.py)
+    answers: dict[object, list[Any]] = field(default_factory=dict)  # of the driver (calling/remembered.py)
     copy: int = 0  # the process number of the copy that is told
     _answers: bytes = b""
     _seen_until: int = 0
@@ -169,6 +169,14 @@ class Program:
         """Its address in the first way that leads to one, else 0."""
         ways = [f"linked {symbol}", *(f"dlsym {library} {symbol}" for library in LIBRARIES)]
         return next((one.address for one in self.find(*ways) if one.address), 0)
+
+    def address_of(self, elsewhere: LoadedPlace) -> int:
+        """Of what another process has there; 0 where this one has not loaded that library. (proc(5): /proc/PID/maps)"""
+        wanted = os.path.realpath(elsewhere.path) if elsewhere.path else None
+        with open(f"/proc/{self.copy or self.process.pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
+            words = [line.split(None, 5) for line in file]
+        begin = next((one[0].split("-")[0] for one in words if len(one) > 5 and one[5].rstrip("\n") == wanted), None)
+        return int(begin, 16) + elsewhere.offset if begin else 0
 
     def call_by_name(self, symbol: str, *arguments: bytes) -> Called | None:
         found = self.by_name(symbol)

@@ -254,6 +254,51 @@ RIGHT = [
                 devices = *count;
             return result;
         }"""),
+    Right("asked_once_at_the_start", ["transparent", "status"], """
+        static int devices;
+        static char names[2][256];
+        static CUuuid uuids[2];
+        static const char *errors[1000];
+        static const char *of_nvml;
+        __attribute__((constructor)) static void begin(void)
+        {
+            NEXT(cuInit)(0);
+            NEXT(cuDeviceGetCount)(&devices);
+            for (int i = 0; i < 2; i++) {
+                NEXT(cuDeviceGetName)(names[i], sizeof names[i], i);
+                NEXT(cuDeviceGetUuid_v2)(&uuids[i], i);
+            }
+            for (int i = 0; i < 1000; i++)
+                NEXT(cuGetErrorName)(i, &errors[i]);
+            of_nvml = NEXT(nvmlErrorString)(NVML_ERROR_UNKNOWN);
+        }
+        static int is_known(CUdevice dev) { return (unsigned)dev < 2 && dev < devices; }
+        CUresult cuDeviceGetCount(int *count)
+        {
+            return count && devices ? *count = devices, CUDA_SUCCESS : NEXT(cuDeviceGetCount)(count);
+        }
+        CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+        {
+            if (!name || !is_known(dev) || len <= (int)strlen(names[dev]))
+                return NEXT(cuDeviceGetName)(name, len, dev);
+            strncpy(name, names[dev], len);
+            return CUDA_SUCCESS;
+        }
+        CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+        {
+            return uuid && is_known(dev) ? *uuid = uuids[dev], CUDA_SUCCESS : NEXT(cuDeviceGetUuid_v2)(uuid, dev);
+        }
+        CUresult cuGetErrorName(CUresult error, const char **name)
+        {
+            if (!name || (unsigned)error >= 1000 || !errors[error])
+                return NEXT(cuGetErrorName)(error, name);
+            *name = errors[error];
+            return CUDA_SUCCESS;
+        }
+        const char *nvmlErrorString(nvmlReturn_t result)
+        {
+            return of_nvml && result == NVML_ERROR_UNKNOWN ? of_nvml : NEXT(nvmlErrorString)(result);
+        }"""),
     Right("without_versions", ["resolving/cuCtxDestroy_v2"], """
         CUresult cuCtxDestroy_v2(CUcontext ctx) { return CUDA_ERROR_INVALID_CONTEXT; }"""),
 ]  # fmt: skip

@@ -115,7 +115,7 @@ class OneCall:
     def broken(self) -> list[Broken]:
         calls = self.calls
         if not calls and remembered.is_answer(self):
-            return list(self.of_machine())
+            return [*self.of_machine(), *self.elsewhere()]
         if not calls:  # then the driver has answered nothing
             return [self.found(self.not_reached(), f"{self.asked_instead()}the program gets {self.got()}")]
         return [*self.on_the_way_down(calls), *self.on_the_way_back()]
@@ -220,6 +220,9 @@ class OneCall:
             expected = pointee.after if self.is_written and pointee.after else pointee.before
             if not same(pointee, expected, there):
                 yield self.not_handed_out(parameter, pointee, expected, there)
+        yield from self.elsewhere()
+
+    def elsewhere(self) -> Iterator[Broken]:
         at = self.written_elsewhere()
         if at is not None:
             yield self.found("memory beyond its out-parameters is written", self.beyond(at))
