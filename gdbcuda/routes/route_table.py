@@ -46,19 +46,24 @@ def written(rows: Sequence[Row], paint: Paint, is_wide: bool, is_whole: bool = F
         cells = [cells_of(alike, paint, short, names, form) for alike in rows]
         headers = form.columns if any(row[-1] for row in cells) else form.columns[:-1]
         cells = [row[: len(headers)] for row in cells]
-        above = common_reason(cells, headers) if form is not WIDEST else []
-        if width is None or render.natural_width(cells, headers, above) <= width:
+        common = common_reason(rows, headers) if form is not WIDEST else ""
+        if common:
+            headers, cells = headers[:-1], [row[:-1] for row in cells]
+        if width is None or render.natural_width(cells, headers, []) <= width:
             break
-    is_coloured = paint("x", "ok") != "x"
-    if above and width is not None:
-        return render.without_columns(above, cells, headers, colour=is_coloured, width=width)
-    return render.table(cells, headers, colour=is_coloured)
+    table = render.table(cells, headers, colour=paint("x", "ok") != "x")
+    return "\n".join([render.fold(common, width), table]) if common else table
 
 
-def common_reason(cells: Sequence[Sequence[str]], headers: Sequence[str]) -> list[int]:
-    """The column of reasons, where each row has the same: that stands above a narrow table."""
-    is_common = headers[-1] == "why" and len(cells) > 1 and len({row[-1] for row in cells}) == 1
-    return [len(headers) - 1] if is_common else []
+def common_reason(rows: Sequence[Row], headers: Sequence[str]) -> str:
+    """Of all rows with these verdicts, where no other row has a reason: it is said once, above a narrow table."""
+    verdicts = [route.verdict for alike in rows for same in alike for route in same]
+    reasons, told = {one.why for one in verdicts if one.why}, {one.word for one in verdicts if one.why}
+    untold = {one.word for one in verdicts if not one.why}
+    if headers[-1] != "why" or len(rows) < 2 or len(reasons) != 1 or told & untold:
+        return ""
+    which = f" that says {' or '.join(sorted(told))}" if untold else ""
+    return f"In each row{which}: why: {next(iter(reasons))}"
 
 
 def is_told_by_layer(route: Route) -> bool:

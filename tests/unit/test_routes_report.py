@@ -158,7 +158,10 @@ def test_a_narrow_terminal_has_less_in_a_row(process: RouteProcess, monkeypatch:
     assert "cuMemFree_v2" in report.table([odd, longer[1]], plain, is_each=False) and text.count("cuMemAlloc_v2") == 1
     whole = report.table(found[:1], plain)  # of a function that was named
     assert re.search(r"^way +PLT$", whole, re.M) and "driver driver.so cuEGL" in whole
-
+    hooked = route("cuInit")._replace(verdict=Verdict("hooked"))
+    above, rest, _, *mixed = report.table([*found, hooked], plain, is_each=False).splitlines()
+    assert f"{above} {rest.strip()}".startswith("In each row that says driver: why: not in libvgpu.so, which")
+    assert len(mixed) == 4 and max(map(len, mixed)) <= 80
 
 
 def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
