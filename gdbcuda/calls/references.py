@@ -160,6 +160,10 @@ class References:
         yield place
         yield from ({**place, "text": None, **outer} for outer in place.get("inlined_into", ()))
 
+    def all_frames(self) -> list[Details]:
+        """Of every place that the log knows."""
+        return [frame for process, address in self.places for frame in self.frames(process, address)]
+
     def site(self, process: Process, address: int, stack: Iterable[int] = ()) -> Details:
         """Who has asked there: the first that is no code of CUDA's headers, of the frames as far as they are known."""
         known = (one for at in (address, *stack) for one in self.frames(process, at) if "script" not in one)

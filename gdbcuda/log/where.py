@@ -95,7 +95,7 @@ class Where:
         if self.undecided:
             calls = "1 call is" if self.undecided == 1 else f"{self.undecided} calls are"
             lines.append(f"{calls} left out: what the condition looks at was not recorded of them")
-        places = self.notes.places.values()
+        places = self.notes.all_frames()
         for word in (word for node in self.callers for word in node.words):
             if not any(means(word, place) for place in places):
                 known = {one for place in places for one in called(place)}

@@ -80,7 +80,7 @@ struct Op
     void *operator new(size_t size) { cuMemAlloc_v2(&block, 20); return __builtin_malloc(size); }
     operator bool() const { return cuMemAlloc_v2(&block, 30) == 0; }
 };
-int main() { Op *op = new Op; return hidden(10) + (*op ? 0 : 1) < 0; }
+int main() { Op *op = new Op; return [](int n) { return hidden(n); }(10) + (*op ? 0 : 1) < 0; }
 """
 
 
@@ -197,9 +197,14 @@ def test_inlined_callers(scenario: Scenario, inlined: Path, caller: str) -> None
 
 
 def test_inlined_callers_in_the_log(local: Scenario, inlined: Path) -> None:
-    text = local.run(inlined, "cuda-log start cuMemAlloc --in hook --stack 4", "run", "cuda-log show --stack")
+    text = local.run(inlined, "cuda-log start cuMemAlloc --in hook --stack 4", "run", "cuda-log show --stack",
+                     "cuda-log show if caller in high", "cuda-log show if caller in hihg")  # fmt: skip
     assert re.findall(r"(?:by|from) (\w+) at inlined.c:(\d+)$", text, re.MULTILINE) == [
         ("low", "7"), ("middle", "9"), ("high", "10"), ("main", "12"), ("other", "11"), ("main", "12"),
+        ("low", "7"),
+    ]  # fmt: skip
+    assert re.findall("no caller in the log is .*", text) == [
+        "no caller in the log is called hihg; did you mean high?"
     ]  # fmt: skip
 
 
@@ -223,17 +228,19 @@ def test_names_with_blanks_are_typed_as_for_gdbs_own_break(scenario: Scenario, t
     ("(anonymous namespace)::hidden", "10"), ("Op::operator new", "20"), ("Op::operator bool", "30"),
 ])  # fmt: skip
 def test_operators_and_unnamed_namespaces_unquoted(local: Scenario, build_once, name: str, wanted: str) -> None:
-    """As function, as caller, in a condition, and completed from its first blank on."""
+    """As function, as caller, in a condition, and completed from its first blank on. In `bt` as gdb's own has them."""
     program = build_once(build_operators) / "operators"
     begun = name[: name.rindex(" ") + 2]
     asked = (f"complete cuda-break {begun}", f"complete cuda-break cuMemAlloc if caller in {begun}")
     condition = f"caller in {name} && bytesize > 1"
     breaks = (f"{name} --once", f"cuMemAlloc --from {name} --once", f"cuMemAlloc --once if {condition}")
-    text = local.run(program, *asked, *(f"cuda-break {one}" for one in breaks), "run", "continue", "continue")
+    text = local.run(program, *asked, *(f"cuda-break {one}" for one in breaks), "run", "continue", "bt", "continue")
     assert re.search(rf"^cuda-break {re.escape(name)}\(.*\)", text, re.MULTILINE), text
     assert re.search(rf"^cuda-break cuMemAlloc if caller in {re.escape(name)}\(.*\)", text, re.MULTILINE), text
     assert f"Breakpoint 1: {name} in app " in text and re.search(r"^Temporary breakpoint 1, ", text, re.MULTILINE), text
     assert re.findall(r"^Breakpoint [23].*bytesize=(\d+)", text, re.MULTILINE) == [wanted], text
+    shown = re.findall(r"\[app\] (.*?) \((?:\w+=.*)?\) at operators.cc", text)
+    assert shown[:1] == [name] and [one for one in shown[1:-1] if not one.endswith("operator()")] == [], text
 
 
 def build_operators(compile_c, folder: Path) -> None:

@@ -26,10 +26,16 @@ int cuMemoryBook(void *a) { static way_on real; return real ? real(a) : 0; }
 namespace reals { int (*cuDeviceGet)(int *, int); static int (*cuCtxGetDevice)(int *); }
 struct Driver { static int (*cuDeviceGetCount)(int *); };
 int (*Driver::cuDeviceGetCount)(int *);
+enum CUresult : int {};
+template <class T> struct Real { static T to; };
+template <class T> T Real<T>::to;
+typedef CUresult (*of_name)(char *, int);
+extern "C" CUresult cuDeviceGetName(char *a, int b) { return Real<of_name>::to(a, b); }
 extern "C" int cuDeviceGet(int *a, int b) { return reals::cuDeviceGet(a, b); }
 extern "C" int cuCtxGetDevice(int *a) { return reals::cuCtxGetDevice(a); }
 #endif
 """
+OF_A_TEMPLATE = "Real<CUresult (*)(char*, int)>::to"
 IN_SCOPES = ("reals::cuDeviceGet", "reals::cuCtxGetDevice", "Driver::cuDeviceGetCount")
 PROGRAM = """
 int cuInit(void *), cuDriverGetVersion(int *), version;
@@ -64,6 +70,7 @@ def test_static_pointers_of_functions_and_scopes(
     assert re.search(r"cuCtxSynchronize +hook libkeeps.so +pointer, in cuCtxSynchronize::next_one +nothing", null)
     assert "cuMemoryBook" not in null
     assert re.search(r"pointer, in cuDriverGetVersion::real +driver \S+ cuDriverGetVersion", rest)
+    assert (f"in {OF_A_TEMPLATE} " in null) == (compiler == "g++")
     for name in IN_SCOPES if compiler == "g++" else ():
         assert re.search(rf"{name.partition('::')[2]} +hook libkeeps.so +pointer, in {name} +nothing", null)
 

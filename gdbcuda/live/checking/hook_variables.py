@@ -17,7 +17,7 @@ from gdbcuda.live import process
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.text import cplusplus
 
-OF_DATA = re.compile(r"^\[ *\d+\] [DBdb] 0x[0-9a-f]+ (\S+)", re.MULTILINE)
+OF_DATA = re.compile(r"^\[ *\d+\] [DBdb] (0x[0-9a-f]+) (\S+)", re.MULTILINE)
 NO_VARIABLE = re.compile(r"_ZT|_ZG|.*@plt$")  # tables of classes, guards of static variables
 STEP, MOST_CODE = 8, 4 << 10  # bytes of a function
 OF_THE_API = re.compile(r"(?:cu|cuda|nvml)[A-Z]")
@@ -49,17 +49,31 @@ def is_told_of(file: str, of_the_api: bool = True) -> bool:
 
 
 def of_files(objfile: gdb.Objfile) -> Iterator[HookVariable]:
-    for name in OF_DATA.findall(this_snapshot.minimal_symbols(objfile.filename or "")):
+    for address, name in OF_DATA.findall(this_snapshot.minimal_symbols(objfile.filename or "")):
         if NO_VARIABLE.match(name):
             continue
         plain = process.demangled(name)
         symbol = looked_up(objfile, name) or looked_up(objfile, plain)
+        if symbol is None and "<" in plain:
+            symbol = by_address(objfile.filename or "").get(int(address, 16))
         if symbol is not None:
             yield from with_place(symbol, plain)
 
 
 def looked_up(objfile: gdb.Objfile, name: str) -> gdb.Symbol | None:
     return objfile.lookup_static_symbol(name) or objfile.lookup_global_symbol(name)
+
+
+@process.until_objects_change
+def by_address(file: str) -> dict[int, gdb.Symbol]:
+    """Variables outside of functions, in files that have a function. (A template's argument that is a pointer to a
+    function is called in gdb otherwise than in a symbol table.)"""
+    starts = (address for _, address in this_snapshot.symbol_table(file))
+    tables = {one.filename: one for one in (gdb.find_pc_line(at).symtab for at in starts) if one is not None}
+    blocks = (block for table in tables.values() for block in (table.global_block(), table.static_block()))
+    known = (one for block in blocks for one in block)
+    placed = ((one, with_place(one, "")) for one in known if one.is_variable)
+    return {place.address: one for one, places in placed for place in places}
 
 
 def with_place(symbol: gdb.Symbol, name: str, function: str = "") -> Iterator[HookVariable]:

@@ -7,6 +7,7 @@ It is there as soon as a part of CUDA is, or a hook library; in any other progra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Union
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 NAMED = ("app", "runtime", "hook", "driver")
 LARGEST_ARGUMENT, LARGEST_LOCAL = 64, 1 << 20  # bytes that are tried: gdb prints a larger argument as ... anyway
+QUALIFIERS = re.compile(r"\)(?: const| volatile| &&?)+$")  # of the object that a method is called on
 OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"
 
 
@@ -109,14 +111,17 @@ def library(place: frames.CodePlace) -> str:
 
 
 def without_parameters(name: str | None) -> str | None:
-    """ "add(float*, int)" -> "add": gdb prints the arguments behind the name itself."""
-    if not name or not name.endswith(")"):
+    """ "add(float*, int) const" -> "add": gdb prints the arguments behind the name itself."""
+    bare = QUALIFIERS.sub(")", name or "")
+    if not bare.endswith(")"):
         return name
+    if bare.endswith("operator()"):
+        return bare
     depth = 0
-    for index in range(len(name) - 1, -1, -1):
-        depth += {")": 1, "(": -1}.get(name[index], 0)
+    for index in range(len(bare) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(bare[index], 0)
         if depth == 0:
-            return name[:index] or name
+            return bare[:index] or name
     return name
 
 
