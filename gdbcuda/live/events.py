@@ -19,7 +19,7 @@ from gdbcuda.live.noticing import answer_search, far_registers, hooks_without_na
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
-from gdbcuda.live.stopping import backtrace, call_sites, null_calls, returns, shown_calls, stops
+from gdbcuda.live.stopping import backtrace, call_sites, dying, null_calls, returns, shown_calls, stops
 from gdbcuda.live.threads import children
 
 recursion.CAUSES.append(recursion_cause.text)
@@ -99,6 +99,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         hooks_without_names.sweep,
         answer_search.sweep,
         if_loaded("guarding.guards", "on_stop"),
+        dying.on_stop,
         if_loaded("running.together", "on_stop"),
         if_loaded("running.to_the_end", "on_stop"),
     ),

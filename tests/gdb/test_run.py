@@ -134,6 +134,13 @@ def test_a_thread_of_one_of_several_processes_is_called_as_gdb_calls_it(local: S
     assert threads and set(threads) <= {"2.1", "3.1"}, done.stderr
 
 
+def test_a_process_with_threads_ends_as_its_signal_says(local: Scenario) -> None:
+    """gdb lets its threads go on one by one, and the kernel has ended all when the first one takes the signal along."""
+    starts = "[threading.Thread(target=time.sleep, args=(60,), daemon=True).start() for _ in range(12)]"
+    done = run(local, "--", PYTHON, "-c", f"import ctypes, threading, time; {starts}; ctypes.string_at(1)")
+    assert (done.returncode, "gdbcuda:" in done.stderr) == (139, False), done.stderr
+
+
 @pytest.mark.parametrize("how", ["spawn", "fork"])
 def test_workers_of_multiprocessing(local: Scenario, workers: Path, how: str) -> None:
     done = run(local, "--ranks", "--", PYTHON, workers, how)
