@@ -7,7 +7,7 @@ it, when a later one begins that is not deeper in the stack. Where records are m
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -224,13 +224,15 @@ def calls(
 
 
 def of_roles(
-    records: Iterable[Record], known: dict[int, RecordedFunction], roles: Container[str]
+    records: Collection[Record], known: dict[int, RecordedFunction], roles: Container[str]
 ) -> Iterator[tuple[api.Function, list[bytes | None]]]:
     """Calls of functions that have one of the roles, with their arguments."""
-    for one in records:
-        there = known.get(one.function)
-        if there is not None and there.function.role in roles:
-            yield there.function, arguments(there.function, one)
+    called = {one.function for one in records} & known.keys()
+    wanted = {number for number in called if known[number].function.role in roles}
+    for one in records if wanted else ():
+        if one.function in wanted:
+            function = known[one.function].function
+            yield function, arguments(function, one)
 
 
 def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table: api.Table) -> RingCall:

@@ -223,8 +223,10 @@ def test_a_program_without_a_hook_library(placed: Scenario) -> None:
 
 
 def test_calls_that_were_overwritten_are_counted(placed: Scenario) -> None:
-    text = placed.run("threads", FAST, "RUN", "cuda-log", arguments=("1", "20000"))
+    watching = f"source {Path(__file__).parent / 'collecting.py'}"
+    text = placed.run("threads", watching, FAST, "RUN", "cuda-log", "python print(looking)", arguments=("1", "20000"))
     assert "8192 calls kept" in text and "\n11808 calls were overwritten before the program stopped.\n" in text, text
+    assert "\nset()\n" in text, "Python looks for cycles among the calls, again and again"
 
 
 FREES_MANY = """

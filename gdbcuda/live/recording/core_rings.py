@@ -21,7 +21,7 @@ from gdbcuda.files import places
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import code_places
-from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.host import console, cycles, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.recording import fast
@@ -72,6 +72,7 @@ class CoreCalls(LogNotes):
             raise UserError("it is of another version of gdbcuda")
         self.reader, self.trace = RingReader(self.memory, state.address), trace.address
 
+    @cycles.are_not_looked_for()
     def tell(self, number: int) -> int:
         found = [(one, records) for one, records in self.reader.read() if records or missing(one)]
         never_there = {why: calls for why, calls in self.reader.lost().items() if why != OVERWRITTEN}

@@ -7,7 +7,7 @@ What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import gdb
 
@@ -20,7 +20,7 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import code_places, condition_words
 from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import seccomp
-from gdbcuda.live.host import console, inferiors, interrupts
+from gdbcuda.live.host import console, cycles, inferiors, interrupts
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import trampoline_space
@@ -181,6 +181,7 @@ class RingRecorder(LogNotes):
 
     # -- what the rings say
 
+    @cycles.are_not_looked_for()
     def read(self, state: RingProcess, is_enough: Callable[[], bool] = lambda: False) -> None:
         """Takes what is new. Of the callers we ask now: later their object may be gone."""
         if state.reader is None:
@@ -208,7 +209,7 @@ class RingRecorder(LogNotes):
             if state.threads.setdefault(lwp, thread.global_num) == thread.global_num:
                 self.note_thread(thread.global_num, lwp, thread.name)
 
-    def note_kernels(self, state: RingProcess, records: Iterable[Record]) -> None:
+    def note_kernels(self, state: RingProcess, records: Collection[Record]) -> None:
         for function, given in ring_calls.of_roles(records, state.known, NAME_KERNELS):
             self.note_kernel(function, Call(0, function.symbol, 0.0), given)
 
@@ -218,6 +219,7 @@ class RingRecorder(LogNotes):
             self.tell(state)
 
     @interrupts.uninterrupted
+    @cycles.are_not_looked_for()
     def tell(self, state: RingProcess) -> None:
         """Done by half, calls would be told twice."""
         calls, ended = state.decode(self.number, self.epoch, lambda call: self.is_wanted(state, call))
