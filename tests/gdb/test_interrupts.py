@@ -189,10 +189,12 @@ def test_one_that_comes_while_an_object_of_ours_goes(local: Scenario, tmp_path) 
 
 def test_one_that_comes_while_gdb_ends(local: Scenario) -> None:
     """As SIGTERM is given to Python: gdb ends it and itself, and nobody is there to take it."""
-    ending = "python import threading, _thread; threading._register_atexit(_thread.interrupt_main)"
-    line = [GDB, "-nx", "-batch", "-ex", f"source {ROOT}/gdbcuda.py", "-ex", ending]
-    done = subprocess.run(line, env=local.environment(), capture_output=True, text=True, timeout=60)
-    assert "Traceback" not in done.stdout + done.stderr and "interrupt_main" not in done.stderr, done
+    waiting = "python import threading, _thread; threading._register_atexit(_thread.interrupt_main)"
+    writing = "python import atexit, _thread; atexit.register(_thread.interrupt_main)"  # the last: files come then
+    for line in (["-x", f"{ROOT}/gdbcuda.py", "-ex", waiting], ["-ex", writing, "-x", f"{ROOT}/gdbcuda.py"]):
+        done = subprocess.run([GDB, "-nx", "-batch", *line], env=local.environment(), capture_output=True, text=True,
+                              timeout=60)  # fmt: skip
+        assert "Traceback" not in done.stdout + done.stderr and "interrupt_main" not in done.stderr, done
 
 
 IMPATIENT = "python from gdbcuda.text import waiting; waiting.PATIENCE = 0.01"

@@ -12,12 +12,14 @@ One that comes while a module of ours loads would leave half a module for the re
 when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
 It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
 
-Where it comes while Python ends it is dropped: Python would say so with a traceback.
+Where it comes while Python ends it is dropped: Python would say so with a traceback. gdb gives Python a SIGTERM as one,
+and ends itself then.
 """
 
 from __future__ import annotations
 
 import _thread
+import atexit
 import faulthandler
 import signal
 import sys
@@ -37,11 +39,12 @@ _put_off: list[int] = []
 def listen() -> None:
     """faulthandler is what puts the process's handler back: what signal.signal replaces it does not say."""
     before = signal.getsignal(signal.SIGINT)
+    ending: list[bool] = []  # from here on modules are taken apart, and files are written out
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        there = interruptible(frame)
-        if is_end_of_python(frame):
+        if ending or is_end_of_python(frame):
             return
+        there = interruptible(frame)
         if is_in_event(frame) and not _put_off:
             _put_off.append(number)
         elif not callable(before):
@@ -51,6 +54,7 @@ def listen() -> None:
         else:
             call_in(there, before, number)
 
+    atexit.register(ending.append, True)
     faulthandler.register(signal.SIGINT, file=STDERR)
     signal.signal(signal.SIGINT, interrupted)
     faulthandler.unregister(signal.SIGINT)
@@ -65,7 +69,7 @@ def is_in_event(frame: FrameType | None) -> bool:
 
 
 def is_end_of_python(frame: FrameType | None) -> bool:
-    """gdb is being ended (by SIGTERM, which it gives to Python as a Ctrl-C): nobody is there any more to take it."""
+    """It waits for threads: nobody is there any more to take it."""
     while frame is not None:
         if frame.f_code.co_name == "_shutdown" and is_of(frame, ENDING):
             return True

@@ -7,7 +7,7 @@ What was read is decoded when somebody asks for it. (`rings.ring`, `rings.ring_c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import gdb
 
@@ -38,22 +38,20 @@ from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
-from gdbcuda.rings.ring import Record
+from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text import waiting
 
-MOST_AT_END = 10_000  # calls that are decoded unasked, to say what was not freed
-MANY = 1 << 20  # records that wait to be decoded
+MOST_AT_END, MANY = 10_000, 1 << 20  # calls decoded unasked, to say what was not freed; records that wait for it
 LEFT = "cuda-log: interrupted; calls that are not read yet are read at the next stop, as far as they are there then\n"
 
 
 class RingRecorder(LogNotes):
     """At most one is at work, in all processes."""
 
-    is_paused = False
+    is_paused, stops = False, 0
     stays_out = False  # until the next stop
     is_stepped = True  # for all that is known the user steps a thread that stands at an entry
-    stops = 0
 
     def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
         super().__init__(wish, found)
@@ -197,9 +195,8 @@ class RingRecorder(LogNotes):
             if ("place", back) not in self.noted():
                 self.place(code_places.caller(back))
         state.pythons.read({one.callers[0] for _, records in found for one in records if one.callers}, self.script)
-        for one, records in found:
-            self.note_kernels(state, records)
-            state.read.append((one, records))
+        self.note_kernels(state, found)
+        state.read += found
         if not state.reader.is_cut and sum(len(records) for _, records in state.read) > MANY:
             self.tell(state)
 
@@ -209,9 +206,10 @@ class RingRecorder(LogNotes):
             if state.threads.setdefault(lwp, thread.global_num) == thread.global_num:
                 self.note_thread(thread.global_num, lwp, thread.name)
 
-    def note_kernels(self, state: RingProcess, records: Collection[Record]) -> None:
-        for function, given in ring_calls.of_roles(records, state.known, NAME_KERNELS):
-            self.note_kernel(function, Call(0, function.symbol, 0.0), given)
+    def note_kernels(self, state: RingProcess, found: Iterable[tuple[Ring, list[Record]]]) -> None:
+        for _, records in found:
+            for function, given in ring_calls.of_roles(records, state.known, NAME_KERNELS):
+                self.note_kernel(function, Call(0, function.symbol, 0.0), given)
 
     def tell_all(self) -> None:
         """Whoever wants to see the calls asks for that first."""
