@@ -22,3 +22,9 @@ def human(size: int) -> str:
     while abs(value) >= 1023.995 and power < len(PREFIXES):  # 1023.996 would print as "1024.00"
         value, power = value / 1024, power + 1
     return f"{value:.2f} {PREFIXES[power - 1]}iB"
+
+
+def told_apart(first: int, second: int) -> tuple[str, str]:
+    """Both, byte by byte where they would read alike and are not."""
+    texts = human(first), human(second)
+    return texts if first == second or texts[0] != texts[1] else (f"{first:,} B", f"{second:,} B")

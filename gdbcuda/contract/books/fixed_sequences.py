@@ -41,11 +41,12 @@ def sequences(player: Player, allocator: api.Function) -> Iterator[Given]:
     if player.limit:
         yield alone(player, allocator, part(player, 60))
         yield over_the_limit(player, allocator)
+        yield just_over(player, allocator)
         if player.limit < WRAPPED:
             yield alone(player, allocator, WRAPPED)
     if allocator.symbol in player.functions.hooked:
         yield many(player, allocator)
-    if roles.kind_of(allocator) in ("device", "managed"):
+    if is_of_bytes(allocator):
         yield alone(player, allocator, ODD)  # who counts whole MiB counts nothing
     yield from refused_by_driver(player, allocator)
     if is_of_context(allocator):
@@ -87,6 +88,22 @@ def over_the_limit(player: Player, allocator: api.Function) -> Given:
         sequence.allocate(allocator, part(player, 40))
     sequence.give_back()
     return Given(sequence.steps)
+
+
+def just_over(player: Player, allocator: api.Function) -> Given:
+    """By as little as can be: in one block, then in two."""
+    granule = 1 if is_of_bytes(allocator) else GRANULE
+    least, half = player.limit // granule * granule + granule, part(player, 40)
+    sequence = CallSequence(player.functions)
+    for size in (least, half, least - half):
+        sequence.allocate(allocator, size)
+    sequence.give_back()
+    return Given(sequence.steps)
+
+
+def is_of_bytes(allocator: api.Function) -> bool:
+    """Its blocks may have any number of them."""
+    return roles.kind_of(allocator) in ("device", "managed")
 
 
 def refused_by_driver(player: Player, allocator: api.Function) -> Iterator[Given]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gdbcuda.contract.books import steps
 from gdbcuda.contract.books.numbers import SUCCESS, Observed
 from gdbcuda.contract.books.steps import BooksStep, Model
-from gdbcuda.text.units import human
+from gdbcuda.text.units import human, told_apart
 
 NO_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 OVER = "grants more than the limit"
@@ -105,8 +105,8 @@ class Judge:
         limit = self.books.limit
         live = self.model.live + (step.size if step.what == steps.LAUNCH else 0)
         if limit and step.what in (steps.ALLOCATE, steps.LAUNCH) and live > limit:
-            yield Wrong(now.number, f"{step.symbol} {OVER}",
-                        f"{size_of(step)}: {human(live)} are held, the limit is {human(limit)}")  # fmt: skip
+            held, most = told_apart(live, limit)
+            yield Wrong(now.number, f"{step.symbol} {OVER}", f"{size_of(step)}: {held} are held, the limit is {most}")
 
     def moved(self, step: BooksStep, before: Observed, now: Observed, grown: int) -> Iterator[Wrong]:
         """A block gives back what it has taken."""
@@ -144,8 +144,10 @@ class Judge:
         live = self.model.live
         for name, by in held:
             if by < live:
+                there, counted = told_apart(live, by)
+                used = f"{counted} more" if by > 0 else more(by)
                 yield Wrong(now.number, f"after {step.symbol} {name} does not count all that is held",
-                            f"{human(live)} are held, {more(by)} used than at the start")  # fmt: skip
+                            f"{there} are held, {used} used than at the start")  # fmt: skip
                 return
         loose = LOOSE * (1 + len(self.model.memory)) + self.model.imported
         if held and max(by for _, by in held) - min(by for _, by in held) > loose:
