@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from scenario import GDB, ROOT, Scenario
+from scenario import GDB, GDBSERVER, ROOT, Scenario
 
 sys.path.append(str(ROOT / "scripts"))
 from debian_gdb import CACHE, locked
@@ -54,7 +54,7 @@ def server(local: Scenario) -> Iterator[Callable[..., str]]:
 
     def start(program: str, *arguments: str) -> str:
         address = f"127.0.0.1:{free_port()}"
-        line = ["gdbserver", "--once", "--wrapper", "env", f"LD_PRELOAD={local.hook}", "--", address]
+        line = [GDBSERVER, "--once", "--wrapper", "env", f"LD_PRELOAD={local.hook}", "--", address]
         one = subprocess.Popen([*line, str(local.sample(program)), *arguments], env=local.environment(),
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
         started.append(one)

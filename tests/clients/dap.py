@@ -24,7 +24,7 @@ class Client:
             line, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         self.seen: list[Message] = []
-        self._events: list[Message] = []
+        self._unclaimed: list[Message] = []
         self._came: queue.Queue[Message | None] = queue.Queue()
         self._number = 0
         threading.Thread(target=self._read, daemon=True).start()
@@ -51,7 +51,7 @@ class Client:
         return self.response(self.send(command, **arguments))
 
     def response(self, number: int) -> Message:
-        return self._wait(lambda m: m["type"] == "response" and m["request_seq"] == number)
+        return self._first(lambda m: m["type"] == "response" and m["request_seq"] == number)
 
     def event(self, name: str, **wanted: Any) -> Message:
         """The body of the first event of that name (and with these entries) that has not been asked for yet."""
@@ -60,9 +60,13 @@ class Client:
             body = message.get("body") or {}
             return message.get("event") == name and all(body.get(k) == v for k, v in wanted.items())
 
-        found = next(filter(is_it, self._events), None) or self._wait(is_it)
-        self._events = [m for m in self._events if m is not found]
-        return found.get("body") or {}
+        return self._first(is_it).get("body") or {}
+
+    def _first(self, is_it: Callable[[Message], bool]) -> Message:
+        """Adapters answer requests in any order."""
+        found = next(filter(is_it, self._unclaimed), None) or self._wait(is_it)
+        self._unclaimed = [m for m in self._unclaimed if m is not found]
+        return found
 
     def _wait(self, is_it: Callable[[Message], bool]) -> Message:
         while True:
@@ -72,8 +76,7 @@ class Client:
                 raise AssertionError(f"did not come; seen: {self.seen}") from None
             assert message is not None, f"the adapter ended: {self.adapter.stderr.read().decode(errors='replace')}"
             self.seen.append(message)
-            if message["type"] == "event":
-                self._events.append(message)
+            self._unclaimed.append(message)
             if is_it(message):
                 return message
 

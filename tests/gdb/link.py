@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+from scenario import GDBSERVER
+
 PACKET = re.compile(rb"\$([^#]*)#[0-9a-f]{2}")
 MARK, OF_DEVICES = "qMark:", "qnv."
 
@@ -100,4 +102,4 @@ class Server:
 
 def preloading(hook: Path | str | None, *program: str | Path, address: str = "127.0.0.1:0") -> list[str]:
     wrapper = ["--wrapper", "env", f"LD_PRELOAD={hook}", "--"] if hook else []
-    return ["gdbserver", "--once", *wrapper, address, *map(str, program)]
+    return [GDBSERVER, "--once", *wrapper, address, *map(str, program)]

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from forking_gdb import ForkingGdb, is_played_as_typed
 
+from gdbcuda.files.places import server_of
+
 ROOT = Path(__file__).resolve().parents[2]
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
+GDBSERVER = server_of(GDB)
 SERVED = str(Path(__file__).parent / "served.py")
 NO_DEBUG_FILES = ["-iex", "set debug-file-directory"]
 EXTENSION = ["-x", str(ROOT / "gdbcuda.py")]
@@ -113,7 +116,7 @@ class Scenario:
         preloaded = ":".join(str(one) for one in (hook, self.beside) if one)
         variables = [*([f"LD_PRELOAD={preloaded}"] if preloaded else []), *self.variables]
         wrapper = ["--wrapper", "env", *variables, "--"] if variables else []
-        server = ["gdbserver", "--once", *wrapper, "-", str(program), *arguments]
+        server = [GDBSERVER, "--once", *wrapper, "-", str(program), *arguments]
         return f"python __import__('runpy').run_path({SERVED!r})['connect']({server}, {self.in_full})"
 
     def environment(self) -> dict[str, str]:

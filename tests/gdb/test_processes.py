@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from running_program import until_threads_run
-from scenario import ROOT, Scenario
+from scenario import GDBSERVER, ROOT, Scenario
 from shim_support import build_shim
 
 
@@ -53,7 +53,7 @@ def multi_server():
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = subprocess.Popen(
-        ["gdbserver", "--multi", f"127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [GDBSERVER, "--multi", f"127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     time.sleep(0.5)
     yield f"127.0.0.1:{port}"

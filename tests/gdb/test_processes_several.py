@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from scenario import Scenario
+from scenario import GDBSERVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("several_processes")
 LOOK = "cuda-call"
@@ -66,7 +66,7 @@ def server() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    process = subprocess.Popen(["gdbserver", "--multi", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([GDBSERVER, "--multi", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(0.5)
     yield address
     process.kill()

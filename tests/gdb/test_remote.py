@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from link import Link, Server, preloading
-from scenario import GDB, ROOT, Scenario, execute
+from scenario import GDB, GDBSERVER, ROOT, Scenario, execute
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 
@@ -55,7 +55,7 @@ def ends() -> Iterator[list[Any]]:
 def connect(way: str, local: Scenario, program: Path, ends: list[Any], folder: Path) -> list[str]:
     """The gdb commands from the connection to main."""
     is_extended, kind = way.startswith("extended"), way.split()[-1]
-    words = ["gdbserver", "--multi", "127.0.0.1:0"] if is_extended else preloading(local.hook, program)
+    words = [GDBSERVER, "--multi", "127.0.0.1:0"] if is_extended else preloading(local.hook, program)
     if kind == "stdio":
         address = "| " + shlex.join(
             [*words[:-1], "-"] if is_extended else [w.replace("127.0.0.1:0", "-") for w in words]
@@ -122,7 +122,7 @@ def test_no_shell_preloads_it_where_gdbserver_starts_the_program(
 
 def test_cuda_load_first_and_the_connection_later(local: Scenario, ends: list[Any]) -> None:
     """At the prompt: what was meant for a program started here is set for the server's."""
-    ends.append(Server(["gdbserver", "--multi", "127.0.0.1:0"], local.environment()))
+    ends.append(Server([GDBSERVER, "--multi", "127.0.0.1:0"], local.environment()))
     program = local.sample("test_alloc")
     typed = [f"cuda-load {local.hook}", f"target extended-remote 127.0.0.1:{ends[0].port}", "set sysroot /",
              f"set remote exec-file {program}", f"set environment LD_LIBRARY_PATH={local.shim}/standin", "break main",
