@@ -26,6 +26,8 @@ from gdbcuda.rings.trace_python import PythonStacks
 
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
+FULL = "a call that was overwritten while --all could not write (a full disk, or a limit)"
+LITTLE_ROOM = "a call that has been overwritten: its thread had room for {} calls, where {} were wanted"
 WITHOUT = ("{} makes system calls past libc, by one of which the program may confine itself: what pointers lead to, "
            "and calls of threads that began later or were forked, are not recorded")
 PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and the kernel lets nobody write into "
@@ -159,7 +161,7 @@ class ProcessReading:
     def say_what_is_missing(self, one: ThreadFile) -> None:
         if one.lost:
             self.note("unseen", name=BEFORE)
-            self.log.problems[TOO_FAST if one.is_kept else OVERWRITTEN] += one.lost
+            self.log.problems[why_lost(one)] += one.lost
         if one.whole_from is not None:
             found = self.thread_calls(one).ring
             self.gap_until = max(self.gap_until, ring_calls.seconds(found, one.whole_from))
@@ -192,6 +194,14 @@ def counted(records: Iterator[Record], one: ThreadFile, told: Progress) -> Itera
 def with_rate(clock: ring_words.Words, rate: float) -> ring_words.Words:
     ticks, ns = clock[:2]
     return ticks, ns, ticks + ONE_SECOND, ns + round(ONE_SECOND * rate)
+
+
+def why_lost(one: ThreadFile) -> str:
+    if one.met_full_disk:
+        return FULL
+    if one.places < one.wanted:
+        return LITTLE_ROOM.format(one.places, one.wanted)
+    return TOO_FAST if one.is_kept else OVERWRITTEN
 
 
 def without_room(process: TracedProcess) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from gdbcuda.files.word_layout import offsets
 
 WORD = 8
-VERSION = 5
+VERSION = 6  # of what is in a process's memory
+FILE_VERSION = 5  # of what is in the files of a trace folder
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 
 REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 35, 32, 24  # of a record
@@ -21,12 +22,13 @@ RING_HEADER = 4096 // WORD  # words in front of the records
 SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
 NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
 
-# At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; MISSED counts the calls that found no ring.
+# At STATE_SYMBOL. RECORDS is how many a new ring gets, a power of two; SHARED: the n-th one gets no more than this
+# divided by n, 0 for no such limit; MISSED counts the calls that found no ring.
 # CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
 # time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
 # CALLERS: how many callers of the caller a record gets, at most MOST_CALLERS.
 # AROUND and BEHIND: code that is told when a call begins and ends that makes work for a GPU (shim/gpu); 0 for none.
-STATE = offsets("VERSION", "RECORDS", "MISSED", "CONFINED", "CALLERS", "AROUND", "BEHIND", "COUNT",
+STATE = offsets("VERSION", "RECORDS", "SHARED", "MISSED", "CONFINED", "CALLERS", "AROUND", "BEHIND", "COUNT",
                 ("RINGS", MOST_RINGS))  # fmt: skip
 
 # Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
@@ -52,8 +54,10 @@ NO_TICKS = 2
 # RECORDS to 0.
 # COPY: where these words are kept in a file, 0 for nowhere. (The records behind them are in the file themselves.)
 # FRONTS_SOON, MORE_SOON: up to which position, and which of MORE, pages have been asked for before they are written to.
+# WANTED: RECORDS, had there been room for them; 0 where that is not known. NO_ROOM: in a file of calls that are kept, 1
+# where the disk was full at some time.
 RING = offsets("RECORDS", "HEAD", "MORE", "LWP", "PID", "FIRST_TICKS", "FIRST_NS", "LATER_TICKS", "LATER_NS",
-               "COPY", "BEFORE", "MORE_BEFORE", "FRONTS_SOON", "MORE_SOON")  # fmt: skip
+               "COPY", "BEFORE", "MORE_BEFORE", "FRONTS_SOON", "MORE_SOON", "WANTED", "NO_ROOM")  # fmt: skip
 
 # One call. POSITION is its number in the ring, from 1, and is written last at the entry; DONE is the same, written
 # last at the return. BACK: the return address. TOP: the stack pointer after the return. OUTS, INS: each its size
@@ -157,13 +161,13 @@ MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES"
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRONT": FRONT,
          "FRAME": FRAME, "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
          "BESIDE": BESIDE, "PYTHON": PYTHON, "TOLD": TOLD}  # fmt: skip
-NUMBERS = ("VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS", "MOST_RINGS",
-           "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "MOST_RECORDS", "IS_TEXT", "NO_TICKS", "FRONT_OUT_WORDS",
-           "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT", "OUTS_BIT", "INS_BIT", "CALLERS_BIT",
-           "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN", "NOT_READ", "MOST_MAPS",
-           "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER", "A_FILTER", "PAST_LIBC",
-           "PAST_PLT", "A_RANK", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "NOWHERE_KNOWN",
-           "MOST_TOLD", "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
+NUMBERS = ("VERSION", "FILE_VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS",
+           "MOST_RINGS", "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "MOST_RECORDS", "IS_TEXT", "NO_TICKS",
+           "FRONT_OUT_WORDS", "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT", "OUTS_BIT",
+           "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN",
+           "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
+           "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON",
+           "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
 
 
 def header() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +17,7 @@ from gdbcuda.files.reading import Source
 from gdbcuda.rings.kept_calls import PIECE, SMALLEST, KeptCalls, Runs
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_file import HEADER, RingFile, header
-from gdbcuda.rings.ring_layout import MAGIC, RING
+from gdbcuda.rings.ring_layout import MAGIC, MOST_RECORDS, RING
 from gdbcuda.rings.ring_words import Words
 from gdbcuda.rings.trace_files import PIDS
 
@@ -29,9 +29,9 @@ Seen = Callable[[int, Words], None]
 @dataclass
 class ThreadFile:
     """``clock``: as `ring.Ring` has it. ``begun``: the position of the last call that there was, ``before``: of the
-    last one before the ring was begun; ``places``: how many the ring has room for; ``parts``: where calls are, what is
-    kept first; ``is_kept``: somebody has tried to keep all; ``is_cut``: the end of the ring's file is
-    missing. ``size``: bytes of the files, for a bar."""
+    last one before the ring was begun; ``places``: how many the ring has room for, ``wanted``: it was to have;
+    ``parts``: where calls are, what is kept first; ``is_kept``: somebody has tried to keep all, and
+    ``met_full_disk``; ``is_cut``: the end of the ring's file is missing. ``size``: bytes of the files, for a bar."""
 
     lwp: int
     pid: int
@@ -43,12 +43,14 @@ class ThreadFile:
     size: int = 0
     is_kept: bool = False
     is_cut: bool = False
+    wanted: int = 0
+    met_full_disk: bool = False
 
     def joined(self, kept: ThreadFile) -> ThreadFile:
         """With those that are kept elsewhere."""
         clock = max(self.clock, kept.clock, key=lambda one: one[-1])
-        return ThreadFile(self.lwp, self.pid, clock, self.before, self.places, [*kept.parts, *self.parts],
-                          max(self.begun, kept.begun), self.size + kept.size, True, self.is_cut)  # fmt: skip
+        return replace(self, clock=clock, parts=[*kept.parts, *self.parts], begun=max(self.begun, kept.begun),
+                       size=self.size + kept.size, is_kept=True, met_full_disk=kept.met_full_disk)  # fmt: skip
 
     def look_through(self, seen: Seen) -> None:
         """Once: what is asked below is known then."""
@@ -132,7 +134,8 @@ def kept(source: Source) -> ThreadFile:
 def made(head: Words, part: KeptCalls, begun: int, size: int) -> ThreadFile:
     clock = head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1]
     return ThreadFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, head[RING["BEFORE"]],
-                      head[RING["RECORDS"]], [part], begun, size)  # fmt: skip
+                      head[RING["RECORDS"]], [part], begun, size, wanted=min(head[RING["WANTED"]], MOST_RECORDS),
+                      met_full_disk=bool(head[RING["NO_ROOM"]]))  # fmt: skip
 
 
 def share_memory(threads: list[ThreadFile]) -> None:

@@ -20,6 +20,7 @@ from gdbcuda.rings.ring_layout import (
     A_THREAD_WITHOUT_FILE,
     AN_OBJECT,
     ENTRY,
+    FILE_VERSION,
     MAGIC,
     MOST_ENTRIES,
     MOST_FUNCTIONS,
@@ -27,7 +28,6 @@ from gdbcuda.rings.ring_layout import (
     PAST_PLT,
     PROCESS,
     RING_HEADER,
-    VERSION,
     WORD,
 )
 from gdbcuda.text import rank_names
@@ -83,7 +83,7 @@ def process(raw: bytes) -> TracedProcess:
     words = struct.unpack_from(f"<{PROCESS['SIZE']}Q", raw)
     if words[PROCESS["MAGIC"]] != MAGIC:
         raise UserError("not written by gdbcuda trace")
-    if words[PROCESS["VERSION"]] != VERSION:
+    if words[PROCESS["VERSION"]] != FILE_VERSION:
         raise UserError("written by another version of gdbcuda")
     pid, parent = (words[PROCESS[name]] % PIDS for name in ("PID", "PARENT"))
     times = [words[PROCESS[name]] % LARGEST_TIME for name in ("TICKS", "MONOTONIC", "REALTIME")]

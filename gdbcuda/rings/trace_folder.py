@@ -72,8 +72,8 @@ class TraceFolder:
         found = []
         for name in self.names:
             matched = names.fullmatch(name)
-            if matched is None:
-                continue
+            if matched is None or (names is KEPT and not size_of(os.path.join(self.path, name))):
+                continue  # nothing could be written into it: its ring says more
             try:
                 found.append((matched[1], read(open_source(os.path.join(self.path, name)))))
             except NotBegun:

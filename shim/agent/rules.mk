@@ -3,7 +3,7 @@
 
 AGENT_LIBRARY := build/libgdbcuda.so
 AGENT_BUILD := build/agent
-AGENT_SOURCES := agent/guards.S trace/files.c trace/python.c trace/python_frames.c trace/python_memory.c $(wildcard recorder/*.S recorder/*.c)
+AGENT_SOURCES := agent/guards.S trace/files.c trace/ring_files.c trace/python.c trace/python_frames.c trace/python_memory.c $(wildcard recorder/*.S recorder/*.c)
 RING_LAYOUT := $(AGENT_BUILD)/ring_layout.h
 
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)

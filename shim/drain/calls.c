@@ -31,14 +31,22 @@ static int is_written(int file, const void *from, word size, word at)
     return 1;
 }
 
+static int header_is_written(const struct drained *ring)
+{
+    word header[RING_SIZE];
+    memcpy(header, ring->ring, sizeof header);
+    header[RING_COPY] = MAGIC;
+    header[RING_NO_ROOM] = (word)ring->had_no_room;
+    return is_written(ring->calls, header, sizeof header, 0);
+}
+
 /* 0 where the disk has no room. It is tried again later; a reader leaves out a call that is cut. */
 int calls_write(struct drained *ring)
 {
-    word header[RING_SIZE], end = ring->size ? ring->size : HEADER;
-    memcpy(header, ring->ring, sizeof header);
-    header[RING_COPY] = MAGIC;
-    if (!is_written(ring->calls, ring->waiting, ring->waiting_size, end) ||
-        !is_written(ring->calls, header, sizeof header, 0))
+    word end = ring->size ? ring->size : HEADER;
+    int is_kept = is_written(ring->calls, ring->waiting, ring->waiting_size, end);
+    ring->had_no_room |= !is_kept;
+    if (!header_is_written(ring) || !is_kept)
         return 0;
     ring->size = end + ring->waiting_size;
     ring->waiting_size = 0;

@@ -25,7 +25,7 @@ struct drained {
     word skipped_to;    /* and where the last ones that were left out end */
     word open_count;
     struct call open[MOST_OPEN];
-    int calls, is_over;
+    int calls, is_over, had_no_room;
     word size, waiting_size;
     char *waiting;
 };

@@ -96,14 +96,17 @@ static void ring_begin(word *ring, word records)
         ;
     write_later_pair(ring);
     if (ring_keep)
-        ring_keep(ring, records);
+        records = ring_keep(ring, records);
     COMPILER_KEEPS_ORDER();
     ring[RING_RECORDS] = records;
 }
 
-static word records_wanted(void)
+/* By the ring with that number, from 0. */
+static word records_wanted(word number)
 {
-    word wanted = gdbcuda_recorder_v1[STATE_RECORDS];
+    word wanted = gdbcuda_recorder_v1[STATE_RECORDS], shared = gdbcuda_recorder_v1[STATE_SHARED];
+    while (shared && wanted > FEWEST && wanted * (number + 1) > shared)
+        wanted >>= 1;
     return wanted < MOST_RECORDS ? wanted : MOST_RECORDS;
 }
 
@@ -159,12 +162,13 @@ static word *ring_of_ended(word *records)
 
 static word *made(void)
 {
-    word *state = gdbcuda_recorder_v1, records = records_wanted();
-    word number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
+    word *state = gdbcuda_recorder_v1, number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
+    word wanted = records_wanted(number), records = wanted;
     word *ring = number < MOST_RINGS ? ring_mapped(&records) : ring_of_ended(&records);
     if (!ring)
         return 0;
     room = records;
+    ring[RING_WANTED] = wanted;
     ring_begin(ring, records);
     if (number < MOST_RINGS)
         __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
@@ -194,6 +198,8 @@ static word *made_or_found(void)
     if (ring == BUSY || (ring && ring[RING_RECORDS]))
         return ring == BUSY ? 0 : ring;
     gdbcuda_ring = BUSY;
+    if (ring && !ring[RING_WANTED]) /* a forked child's */
+        ring[RING_WANTED] = room;
     if (ring)
         ring_begin(ring, room);
     else

@@ -21,6 +21,8 @@ static inline word ring_size(word records)
     return (RING_HEADER + records * RING_RECORD + PAST_ROOM) * sizeof(word);
 }
 
+#define FEWEST 16 /* records of a ring, of 16 KB: so many a thread gets wherever there is room for them */
+
 /* Makes the calling thread's; 0 where there is none, which is counted. */
 word *ring_made(void);
 
@@ -48,8 +50,9 @@ static inline void ring_tell_time(word *ring, word ticks)
         ring_look_at_clock(ring);
 }
 
-/* Where rings are kept in files: the records of a new ring get one, as does what time it is, and what there is not. */
-__attribute__((weak)) void ring_keep(word *ring, word records);
+/* Where rings are kept in files: the records of a new ring get one, as does what time it is, and what there is not. The
+ * first says how many records there is room for, of those that are wanted. */
+__attribute__((weak)) word ring_keep(word *ring, word wanted);
 __attribute__((weak)) void ring_told_time(word *ring);
 __attribute__((weak)) void ring_failed(void);
 __attribute__((weak)) void ring_missed(void); /* one call, by any thread */

@@ -9,7 +9,6 @@
 
 #define PART_OF_LIMIT 32 /* what all rings share */
 #define PART 16          /* what the next ring takes of the rest of that, and at most of what the process has left */
-#define FEWEST 16        /* records, of 16 KB: where the share is used up, each thread takes so much more */
 #define MOST_WAITS 10000
 
 enum { ALL, RESIDENT, SHARED, CODE, LIBRARIES, DATA, COUNTS }; /* proc(5): /proc/PID/statm, in pages */
@@ -80,6 +79,7 @@ word room_to_spare(void)
 
 static word share(word space, word data)
 {
+    /* where the share is used up, each thread takes the least */
     word least = ring_size(FEWEST), part = rest(smaller(space, data) / PART_OF_LIMIT, taken) / PART;
     return smaller(spare_memory(space, data), part < least ? least : part);
 }

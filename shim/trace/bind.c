@@ -61,6 +61,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         records <<= 1;
     if (wanted)
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
+    gdbcuda_recorder_v1[STATE_SHARED] = number_in(value_of(environment, "GDBCUDA_TRACE_SHARED"));
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
     ranks_begin(environment);
     filters_begin(&gdbcuda_trace);

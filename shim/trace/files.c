@@ -1,23 +1,14 @@
-/* What outlives the process: a file that says which function and which object is which, and one for each ring. They are
- * made where the first function is recorded. Where one cannot be made, the program goes on, and rings are in memory. */
-#include "trace.h"
+/* What outlives the process: a file that says which function and which object is which. It is made where the first
+ * function is recorded. Where it cannot be made, the program goes on. */
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 
-#define HEADER_SIZE (RING_HEADER * sizeof(word))
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#define CALL(name, ...) system_call_6(SYS_##name, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
-#define system_call_6(number, a, b, c, d, e, f, ...) \
-    system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
 #define MOST_WAITS 10000
-#define WRITTEN_FIRST 512 /* records */
 #define MOST_FILES 10000 /* of one process number */
 
 struct trace gdbcuda_trace;
@@ -46,12 +37,7 @@ static char *append_number(char *to, word number)
     return append(to, at);
 }
 
-struct path {
-    char text[sizeof gdbcuda_trace.folder + 80];
-};
-
-/* FOLDER/PID-FILE.process, FOLDER/PID-FILE-THREAD.ring */
-static void make_path(struct path *path, const struct trace *trace, word file, word thread)
+void trace_path(struct path *path, const struct trace *trace, word file, word thread)
 {
     char *at = append(append(path->text, trace->folder), "/");
     at = append_number(append(append_number(at, trace->making), "-"), file);
@@ -60,13 +46,12 @@ static void make_path(struct path *path, const struct trace *trace, word file, w
     append(at, thread ? ".ring" : ".process");
 }
 
-static long create(const struct path *path)
+long trace_created(const struct path *path)
 {
     return CALL(open, path->text, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* No signal where a limit is met, no SIGBUS later where the disk is full. */
-static int has_room(long file, word size)
+int trace_has_room(long file, word size)
 {
     struct rlimit limit = {0, 0};
     if (FAILED(CALL(prlimit64, 0, RLIMIT_FSIZE, 0, &limit)) || limit.rlim_cur < size)
@@ -124,7 +109,7 @@ static void write_entry(const struct trace *trace, long file, word index)
 static void write_entry_later(const struct trace *trace, word index)
 {
     struct path path;
-    make_path(&path, trace, trace->file, 0);
+    trace_path(&path, trace, trace->file, 0);
     long file = CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (FAILED(file))
         return;
@@ -152,7 +137,7 @@ static void forget_threads(struct trace *trace)
 
 static void write_process(struct trace *trace, long file)
 {
-    word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = VERSION, [PROCESS_PID] = trace->making};
+    word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = FILE_VERSION, [PROCESS_PID] = trace->making};
     header[PROCESS_PARENT] = (word)CALL(getppid, 0);
     header[PROCESS_TICKS] = ticks_now();
     header[PROCESS_MONOTONIC] = nanoseconds(CLOCK_MONOTONIC);
@@ -173,8 +158,7 @@ static int is_another_making(struct trace *trace, word pid)
     return 1;
 }
 
-/* The calling process's file, which a forked child does not have yet; 0 if there is none. */
-static int process_file(struct trace *trace)
+int trace_process_file(struct trace *trace)
 {
     word pid = (word)CALL(getpid, 0);
     if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) == pid || is_another_making(trace, pid))
@@ -182,8 +166,8 @@ static int process_file(struct trace *trace)
     trace->file = 0;
     for (word number = 1; trace->folder[0] && number < MOST_FILES; number++) {
         struct path path;
-        make_path(&path, trace, number, 0);
-        long file = create(&path);
+        trace_path(&path, trace, number, 0);
+        long file = trace_created(&path);
         if (file == -EEXIST)
             continue;
         if (FAILED(file))
@@ -227,7 +211,7 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
     __atomic_store_n(&trace->entries[index][ENTRY_KIND], kind, __ATOMIC_SEQ_CST);
     if (trace->confined)
         write_entry_in_memory(trace, index);
-    else if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? process_file(trace) : trace->file != 0)
+    else if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? trace_process_file(trace) : trace->file != 0)
         write_entry_later(trace, index);
     return index + 1;
 }
@@ -253,11 +237,11 @@ static word entries_mapped(const struct trace *trace)
 {
     word size = HEADER_SIZE + sizeof trace->entries, at = 0;
     struct path path;
-    make_path(&path, trace, trace->file, 0);
+    trace_path(&path, trace, trace->file, 0);
     long file = CALL(open, path.text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (FAILED(file))
         return 0;
-    if (room_to_spare() >= size && has_room(file, size))
+    if (room_to_spare() >= size && trace_has_room(file, size))
         at = (word)CALL(mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     CALL(close, file);
     return FAILED(at) ? 0 : at;
@@ -265,7 +249,7 @@ static word entries_mapped(const struct trace *trace)
 
 void trace_confined(struct trace *trace, int is_worth_a_file)
 {
-    if (is_worth_a_file && process_file(trace)) {
+    if (is_worth_a_file && trace_process_file(trace)) {
         word alone = mapped_alone(), at = alone ? entries_mapped(trace) : 0;
         trace->ours = (word *)alone;
         trace->mapped = at ? (word *)at + RING_HEADER : 0;
@@ -287,101 +271,4 @@ word trace_object(const struct trace *trace, word address)
         }
     }
     return found;
-}
-
-static int are_written(word *from, word words)
-{
-    word begin = (word)from & ~(word)(PAGE - 1), end = (word)(from + words);
-    return !FAILED(CALL(madvise, begin, end - begin, MADV_POPULATE_WRITE));
-}
-
-/* The pages of its first records are written to before calls are recorded: the first write to each would cost one of them
- * 1.2 us, and a file that is only mapped to be read (MAP_POPULATE) still waits for that. Those of more records wait for
- * their calls, 32 to a page: most threads of a program with many make few. (madvise(2); Linux 5.14) */
-static int is_mapped(word *ring, word records, word size, long file)
-{
-    word at = (word)(ring + RING_HEADER), protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
-    word first = records < WRITTEN_FIRST ? records : WRITTEN_FIRST, *more = (word *)at + records * FRONT_SIZE;
-    if (FAILED(CALL(mmap, at, size, protection, flags, file, HEADER_SIZE)))
-        return 0;
-    return (are_written((word *)at, first * FRONT_SIZE) && are_written(more, first * MORE_ROOM)) ||
-           !FAILED(CALL(mmap, at, size, protection, flags | MAP_POPULATE, file, HEADER_SIZE));
-}
-
-static word ring_copied(word *ring, word records, word size)
-{
-    struct path path;
-    make_path(&path, &gdbcuda_trace, gdbcuda_trace.file, ring[RING_LWP]);
-    long file = create(&path);
-    if (FAILED(file))
-        return 0;
-    word copy = 0;
-    if (has_room(file, HEADER_SIZE + size))
-        copy = (word)CALL(mmap, 0, HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (copy && !FAILED(copy) && !is_mapped(ring, records, size, file)) {
-        CALL(munmap, copy, HEADER_SIZE);
-        copy = 0;
-    }
-    CALL(close, file);
-    if (copy && !FAILED(copy))
-        return copy;
-    CALL(unlink, path.text);
-    return 0;
-}
-
-/* In a forked child the records are still those of the parent's file. */
-static void forget(word *ring, word size)
-{
-    CALL(mmap, ring + RING_HEADER, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
-}
-
-void ring_keep(word *ring, word records)
-{
-    word size = ring_size(records) - HEADER_SIZE;
-    if (ring[RING_COPY])
-        CALL(munmap, ring[RING_COPY], HEADER_SIZE);
-    if (ring[RING_COPY] && !gdbcuda_trace.folder[0])
-        forget(ring, size);
-    ring[RING_COPY] = 0;
-    if (!gdbcuda_trace.folder[0])
-        return;
-    int has_file = process_file(&gdbcuda_trace);
-    ring[RING_COPY] = has_file ? ring_copied(ring, records, size) : 0;
-    if (ring[RING_COPY]) {
-        ((word *)ring[RING_COPY])[RING_BEFORE] = ring[RING_BEFORE];
-        COMPILER_KEEPS_ORDER();
-        ((word *)ring[RING_COPY])[RING_RECORDS] = records; /* from now on others read it */
-        ring_told_time(ring);
-        return;
-    }
-    forget(ring, size);
-    if (has_file)
-        trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, ring[RING_LWP], 0, 0, "");
-}
-
-void ring_failed(void)
-{
-    if (gdbcuda_trace.folder[0] && process_file(&gdbcuda_trace))
-        trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
-}
-
-/* Before, the thread has an entry that says so. */
-void ring_missed(void)
-{
-    const struct trace *trace = &gdbcuda_trace;
-    if (trace->confined && trace->mapped && *trace->ours)
-        __atomic_fetch_add(trace->mapped - RING_HEADER + PROCESS_MISSED, 1, __ATOMIC_RELAXED);
-}
-
-void ring_told_time(word *ring)
-{
-    word *copy = (word *)ring[RING_COPY];
-    if (!copy)
-        return;
-    copy[RING_LATER_NS] = 0;
-    for (word part = RING_HEAD; part < RING_LATER_NS; part++)
-        copy[part] = ring[part];
-    COMPILER_KEEPS_ORDER();
-    copy[RING_LATER_NS] = ring[RING_LATER_NS];
 }

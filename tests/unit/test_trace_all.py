@@ -33,7 +33,8 @@ def wait_for_helper(found: Traced) -> None:
 
 
 def dropped(found: Traced) -> int:
-    said = re.search(r"(\d+) x a call that came too fast to be kept", found.log("summary").stderr)
+    text = found.log("summary").stderr
+    said = re.search(r"(\d+) x a call that (came too fast to be kept|was overwritten while)", text)
     return int(said[1]) if said else 0
 
 
@@ -94,6 +95,22 @@ def test_no_room_on_the_disk(trace: Trace, traced: Path) -> None:
     assert found.done.returncode == 20000 % 256
     kept = sum(found.counts().values())
     assert 1024 <= kept < 20001 and kept + dropped(found) == 20001
+
+
+def test_it_is_said_that_the_disk_was_full(shim: Path, trace: Trace, traced: Path) -> None:
+    """And not that the calls came too fast, against which there is --last."""
+    found = trace(traced, "exit", "500", options=("--last", "16"))
+    pid = next(found.folder.glob("*.process")).name.partition("-")[0]
+    subprocess.run([str(shim / "gdbcuda-drain"), str(found.folder), pid], check=True, preexec_fn=with_small_files)
+    until = time.monotonic() + 30
+    while "while --all could not write (a full disk, or a limit)" not in found.log("show").stderr:
+        assert time.monotonic() < until, found.log("show").stderr
+    assert dropped(found) == 485 and found.counts() == {"cuDeviceGet": 16}
+
+
+def with_small_files() -> None:
+    """Of so many bytes: a header, and one call."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (HEADER + 200, HEADER + 200))
 
 
 def test_a_ring_whose_file_is_long_in_the_making(shim: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from gdbcuda.rings.ring_layout import (
     AN_OBJECT,
     CALLERS_BIT,
     ENTRY,
+    FILE_VERSION,
     FRONT,
     HAS_OUT_BIT,
     MAGIC,
@@ -35,7 +36,6 @@ from gdbcuda.rings.ring_layout import (
     RING,
     RING_HEADER,
     STACK_BIT,
-    VERSION,
     WORD,
 )
 from gdbcuda.rings.thread_file import RingCopies, ThreadFile
@@ -62,7 +62,8 @@ def entry(kind: int, number: int, address: int, where: int, text: str) -> bytes:
 
 
 def process(*entries: bytes, pid: int = 70, began: int = 5 * SECOND) -> bytes:
-    head = words(PROCESS, MAGIC=MAGIC, VERSION=VERSION, PID=pid, TICKS=1000, MONOTONIC=began, REALTIME=1700 * SECOND)
+    head = words(PROCESS, MAGIC=MAGIC, VERSION=FILE_VERSION, PID=pid, TICKS=1000, MONOTONIC=began,
+                 REALTIME=1700 * SECOND)  # fmt: skip
     return head.ljust(RING_HEADER * WORD, b"\0") + b"".join(entries)
 
 
@@ -149,7 +150,7 @@ def test_what_is_overwritten_behind_its_front_while_it_is_read_is_left_out() -> 
 @pytest.mark.parametrize(
     "raw, why",
     [(b"", "it is empty"), (b"x" * 8, "its beginning is missing"), (b"x" * 5000, "not written by gdbcuda trace"),
-     (process().replace(struct.pack("<Q", VERSION), struct.pack("<Q", 99), 1), "another version")],
+     (process().replace(struct.pack("<Q", FILE_VERSION), struct.pack("<Q", 99), 1), "another version")],
 )  # fmt: skip
 def test_what_is_no_trace(tmp_path: Path, raw: bytes, why: str) -> None:
     with pytest.raises(UserError, match="a folder without what gdbcuda trace writes"):

@@ -91,13 +91,31 @@ def has_mounts() -> bool:
 needs_mounts = pytest.mark.skipif(not has_mounts(), reason="no mounts of one's own here")
 
 
+def traced_on_small_disk(shim: Path, traced: Path, folder: Path, size: str, option: str = "") -> str:
+    start = " ".join(tracing(folder / "calls")).replace(" trace ", f" trace {option} ")
+    log = f"{sys.executable} -m gdbcuda log summary {folder}/calls"
+    return on_small_disk(shim, folder, size, f"cd {ROOT}; {start} {traced} threads 400; echo status $?", log)
+
+
 @needs_mounts
-@pytest.mark.parametrize("size", ["64k", "12m"])
-def test_a_disk_without_room(shim: Path, traced: Path, tmp_path: Path, size: str) -> None:
-    start = " ".join(tracing(tmp_path / "calls"))
-    log = f"{sys.executable} -m gdbcuda log summary {tmp_path}/calls"
-    text = on_small_disk(shim, tmp_path, size, f"cd {ROOT}; {start} {traced} threads 40; echo status $?", log)
+def test_a_disk_without_room(shim: Path, traced: Path, tmp_path: Path) -> None:
+    text = traced_on_small_disk(shim, traced, tmp_path, "64k")
     assert "status 0" in text and re.search(r"\d+ threads of process \d+ \(\d+ to \d+\): no room for their calls", text)
+
+
+@needs_mounts
+@pytest.mark.parametrize("option", ["", "--all"])
+def test_all_threads_share_a_small_disk(shim: Path, traced: Path, tmp_path: Path, option: str) -> None:
+    """Such as /dev/shm of a container. One thread's file would take half of it, or more than there is."""
+    text = traced_on_small_disk(shim, traced, tmp_path, "12m", option)
+    assert "status 0\n2811 calls of 2 functions in 6 threads" in text and "no room" not in text
+
+
+@needs_mounts
+def test_a_disk_with_room_for_few_calls_of_each(shim: Path, traced: Path, tmp_path: Path) -> None:
+    text = traced_on_small_disk(shim, traced, tmp_path, "1m")
+    assert "in 6 threads" in text and "no room" not in text
+    assert re.search(r"\d x a call that has been overwritten: its thread had room for \d+ calls, where 8192 were", text)
 
 
 @needs_mounts

@@ -33,6 +33,7 @@ from gdbcuda.rings.ring import Record, Ring, RingReader
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.ring_layout import (
     ENTRY,
+    FILE_VERSION,
     MAGIC,
     MOST_ENTRIES,
     PROCESS,
@@ -41,7 +42,6 @@ from gdbcuda.rings.ring_layout import (
     STATE_SYMBOL,
     TRACE,
     TRACE_SYMBOL,
-    VERSION,
     WORD,
 )
 from gdbcuda.text.printable import visible
@@ -113,7 +113,7 @@ class CoreCalls(LogNotes):
         """As the recorder would write it."""
         count = min(self.reader.words(self.trace + TRACE["ENTRIES_COUNT"] * WORD, 1)[0], MOST_ENTRIES)
         head = [0] * RING_HEADER
-        head[PROCESS["MAGIC"]], head[PROCESS["VERSION"]] = MAGIC, VERSION
+        head[PROCESS["MAGIC"]], head[PROCESS["VERSION"]] = MAGIC, FILE_VERSION
         entries = self.memory.read(self.trace + TRACE["ENTRIES"] * WORD, count * ENTRY["SIZE"] * WORD) if count else b""
         return struct.pack(f"<{RING_HEADER}Q", *head) + entries
 

@@ -14,6 +14,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.rings.ring_layout import MOST_CALLERS
 from gdbcuda.shell import observers
 from gdbcuda.shell.observers.options import AUTO, RECORDER, STRACE, UPROBE, ObserverOptions
+from gdbcuda.shell.trace.memory_limit import AHEAD, LAST
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 
@@ -23,7 +24,6 @@ a hook library makes of them. What each thread called last is in FOLDER, also af
 gdbcuda log reads it; with --all a process beside the program keeps all calls. The children of the program are recorded
 as well."""
 _ENDING = "Exit status: the program's own; 127 or 126 where it cannot be started."
-LAST, AHEAD = 8192, 32768
 MOST_WORDS = 8  # of a command, in front of a debugger's name: "env A=b timeout 60 cuda-gdb ..."
 _EXAMPLES = (
     "gdbcuda trace -- ./train --epochs 3",
@@ -105,9 +105,8 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     from gdbcuda.shell.trace import filters, memory_limit, preloaded, python_names, starting
 
     keeps_all = wanted.all or (wanted.gpu and not wanted.last)
-    last = wanted.last or (AHEAD if keeps_all else LAST)
-    environment = starting.environment(os.environ, wanted.hook, last, wanted.places)
-    _, of_memory = memory_limit.fitting(last)
+    environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places, keeps_all)
+    _, of_memory = memory_limit.fitting(wanted.last or memory_limit.wanted(keeps_all))
     of_order = preloaded.remark(os.environ, wanted.hook) if wanted.preload else ""
     for remark in filter(None, [of_order, of_memory, *starting.remarks(words[0])]):
         output.complain(f"gdbcuda: {visible(remark)}")
@@ -154,7 +153,7 @@ def attach(wanted: TraceOptions, words: list[str]) -> int:
     if words or wanted.hook:
         raise UserError("-p PID is a process that runs: it takes neither a program nor --hook")
     places = [one for one in starting.checked(wanted.places) if one]
-    last, of_memory = memory_limit.fitting(wanted.last or (AHEAD if wanted.all else LAST), int(wanted.pid or 0))
+    last, of_memory = memory_limit.fitting(wanted.last or memory_limit.wanted(wanted.all), int(wanted.pid or 0))
     if of_memory:
         output.complain(f"gdbcuda: {of_memory}")
     python_names.wanted(wanted.python_for, api.load_all(), wanted.python)  # said before gdb is started

@@ -11,9 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from gdbcuda.rings.ring_layout import RING_RECORD, WORD
 
+LAST, AHEAD = 8192, 32768  # calls of a thread; where all are kept, those that are not kept yet
 PART = 256
 ROOT = "/sys/fs/cgroup"
 LARGEST = 1 << 60  # version 1 says "none" by a number about this
+
+
+def wanted(keeps_all: bool) -> int:
+    """Where nobody has asked for a number."""
+    return AHEAD if keeps_all else LAST
 
 
 def fitting(last: int, pid: int | str = "self") -> tuple[int, str]:

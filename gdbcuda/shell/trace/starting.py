@@ -21,14 +21,18 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import meant
 
 FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
-STACK = "GDBCUDA_TRACE_STACK"
+STACK, SHARED = "GDBCUDA_TRACE_STACK", "GDBCUDA_TRACE_SHARED"
+WHOLE_RINGS = 16  # threads that may be AHEAD calls ahead; the n-th one gets a 16th of n of that
 LAYERS = ("app", "runtime", "hook", "driver")
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
 CANNOT_BE_STARTED, NOT_FOUND = 126, 127  # as shells and env say it
 
 
-def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequence[str]) -> dict[str, str]:
-    """Of the program. Its libraries come in the order in which they come without us."""
+def environment(
+    own: Mapping[str, str], hook: str | None, last: int, where: Sequence[str], keeps_all: bool = False
+) -> dict[str, str]:
+    """Of the program. Its libraries come in the order in which they come without us. ``last``: 0 where nobody has
+    asked for a number."""
     tracer = places.built(places.TRACER)
     if not tracer:
         raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
@@ -38,8 +42,9 @@ def environment(own: Mapping[str, str], hook: str | None, last: int, where: Sequ
     for library in libraries:
         if re.search(r"[ :]", library):
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
-    fit, _ = memory_limit.fitting(last)
-    return {**own, LAST: str(fit), PLACES: ",".join(checked(where)),
+    fit, _ = memory_limit.fitting(last or memory_limit.wanted(keeps_all))
+    shared = WHOLE_RINGS * fit if keeps_all and not last else 0
+    return {**own, LAST: str(fit), SHARED: str(shared), PLACES: ",".join(checked(where)),
             "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
             "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", ""))}  # fmt: skip
 

@@ -1,0 +1,28 @@
+/* The files of a trace folder. No call of libc makes one: it may be within a call of the program's. */
+#ifndef GDBCUDA_FILES_H
+#define GDBCUDA_FILES_H
+
+#include "trace.h"
+
+#include <sys/syscall.h>
+
+#define HEADER_SIZE (RING_HEADER * sizeof(word))
+#define CALL(name, ...) system_call_6(SYS_##name, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define system_call_6(number, a, b, c, d, e, f, ...) \
+    system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
+
+struct path {
+    char text[sizeof gdbcuda_trace.folder + 80];
+};
+
+/* files.c. FOLDER/PID-FILE.process, FOLDER/PID-FILE-THREAD.ring */
+void trace_path(struct path *path, const struct trace *trace, word file, word thread);
+long trace_created(const struct path *path);
+
+/* No signal where a limit is met, no SIGBUS later where the disk is full. */
+int trace_has_room(long file, word size);
+
+/* The calling process's file, which a forked child does not have yet; 0 if there is none. */
+int trace_process_file(struct trace *trace);
+
+#endif
