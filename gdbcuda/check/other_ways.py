@@ -29,6 +29,12 @@ INJECTION = OtherWay(
     "the driver loads it at cuInit, where CUDA_INJECTION64_PATH names it; which calls CUPTI tells it of is not known",
     "set it in CUDA_INJECTION64_PATH, not in LD_PRELOAD",
 )
+BY_HANDLE = OtherWay(
+    "exports dlopen",
+    "a dlopen that answers with a library of its own, as cricket's does, makes dlsym find what that exports; one that "
+    "passes the request on lets it go past",
+    "ask the process: cuda-dlsym log on, before the run",
+)
 PATCHER = OtherWay(
     "makes memory writable (mprotect), and offers no API function by name",
     "it may rewrite slots of the program, or overwrite the driver's entries; which ones is not known",

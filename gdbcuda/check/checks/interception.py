@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gdbcuda import elf
 from gdbcuda.api.vendor import api_of
-from gdbcuda.check.other_ways import offers_names, other_ways
+from gdbcuda.check.other_ways import BY_HANDLE, offers_names, other_ways
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject
 from gdbcuda.check.way_back import Search
@@ -57,7 +57,10 @@ def dlsym_not_overridden(subject: Subject) -> Answer:
     if "dlsym" in subject.library.exported or not apis or api_of(subject.library.soname):
         return None
     hidden = " (there is a hidden one)" if "dlsym" in subject.defined else ""
-    return f"hooks {' and '.join(apis)} functions and exports no dlsym{hidden}"
+    seen = f"hooks {' and '.join(apis)} functions and exports no dlsym{hidden}"
+    if "dlopen" in subject.library.exported:
+        return Answered(f"{seen}, and a dlopen", BY_HANDLE.do, BY_HANDLE.means, "note")
+    return seen
 
 
 @check(

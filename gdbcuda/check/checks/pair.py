@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gdbcuda.api.vendor import NAMES
-from gdbcuda.check.other_ways import offers_names, other_ways
+from gdbcuda.check.other_ways import BY_HANDLE, offers_names, other_ways
 from gdbcuda.check.reached import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
 from gdbcuda.check.subject import Subject
@@ -161,8 +161,12 @@ def loaded_past_hook(subject: Subject) -> Answer:
     if not routes.loaded or not offers_names(subject) or "dlsym" in subject.library.exported:
         return None
     unsure = routes.perhaps and not routes.described()
+    seen = f"loads {some([NAMES[api] for api in routes.loaded])}; {_library(subject)} exports no dlsym"
+    if "dlopen" in subject.library.exported:
+        verdict = "" if routes.described() else "unknown whether it is reached by this program"
+        return Answered(f"{seen}, and a dlopen", BY_HANDLE.do, BY_HANDLE.means, verdict=verdict)
     return Answered(
-        f"loads {some([NAMES[api] for api in routes.loaded])}; {_library(subject)} exports no dlsym",
+        seen,
         verdict="may not be reached by this program" if unsure else "",
     )
 

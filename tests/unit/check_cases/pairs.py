@@ -6,7 +6,7 @@ from pathlib import Path
 
 from elf_build import compiled
 
-from check_cases.building import ALLOC, CALLER, DLSYM, FREE, LOADER, NEXT, PATCHER, case, linked_program, pair
+from check_cases.building import ALLOC, CALLER, DLSYM, FREE, LOADER, NEXT, PATCHER, case, library, linked_program, pair
 from check_cases.interception import RESOLVER
 from check_cases.kind import header
 from check_cases.programs import STATIC_RUNTIME
@@ -90,7 +90,12 @@ def called_not_hooked(folder: Path) -> Report:
 
 @case("loaded-past-hook")
 def loaded_past_hook(folder: Path) -> Report:
-    return pair(folder, compiled(folder, LOADER, "-pie", "-fPIE", name="program"), ALLOC)
+    program = compiled(folder, LOADER, "-pie", "-fPIE", name="program")
+    answers = ALLOC + "void *dlopen(const char *file, int flags) { return 0; }"
+    opens = pair(folder / "opens", program, answers)
+    assert opens.verdict == "unknown whether it is reached by this program (loaded-past-hook)"
+    assert "dlsym-not-overridden" not in library(folder / "alone", answers).ids("warning")
+    return pair(folder, program, ALLOC)
 
 
 @case("runtime-inside-program")
