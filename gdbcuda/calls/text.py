@@ -137,8 +137,11 @@ class CallWriter:
         return "\n".join([self.line(call), *(f"         from {visible(self.short(one))}" for one in self.above(call))])
 
     def above(self, call: Call) -> list[str]:
-        """The recorded frames above the caller, as the log has them."""
-        return [named(one, at) for at in call.stack for one in self.notes.frames(call.process, at)][1:]
+        """The recorded frames above who has asked, as the log has them: code of CUDA's headers has not."""
+        frames = [(one, at) for at in call.stack for one in self.notes.frames(call.process, at)]
+        asked = self.notes.site(call.process, call.site, call.stack)
+        begin = next((index for index, (one, _) in enumerate(frames) if one == asked), 0)
+        return [named(one, at) for one, at in frames[begin + 1 :]]
 
     def layer(self, call: Call) -> str:
         role = f"layer-{call.layer}"

@@ -69,10 +69,11 @@ def test_what_nvcc_puts_into_the_place_of_a_kernel(scenario: Scenario, program: 
 @pytest.mark.parametrize("how", ["", " --stack 4"])
 def test_in_a_log(scenario: Scenario, program: Path, how: str) -> None:
     text = scenario.run(program, f"cuda-log start --memory{how}", "RUN", "cuda-memory by-site",
-                        "cuda-log show cudaMalloc if caller in grow", hook=None)  # fmt: skip
+                        "cuda-log show cudaMalloc --stack if caller in grow", hook=None)  # fmt: skip
     site = rf"Pool::grow\(unsigned long\) at app.cc:{LINE}"
     assert re.search(rf"^ +2  12000 \[11.72 KiB\] .* {site}$", text, re.MULTILINE), text
-    assert len(re.findall(rf"cudaMalloc\(devPtr=.*  by {site}$", text, re.MULTILINE)) == 2, text
+    above = r"\n +from (main)\(\) at app.cc:" if how else "()$"
+    assert len(re.findall(rf"cudaMalloc\(devPtr=.*  by {site}{above}", text, re.MULTILINE)) == 2, text
 
 
 def test_in_a_log_of_the_recorder(local: Scenario, program: Path) -> None:
