@@ -58,6 +58,7 @@ class Session:
         self.owner = {}  # breakpoint number -> watch
         self.hits = {}  # breakpoint number -> hits that gdb has counted
         self.counted = {}  # breakpoint number -> hits at its last change, and where that was
+        self.told = {}  # (breakpoint number, thread) -> the call at which it has stopped last
         self.all_hits = self.all_stops = 0  # of any breakpoint
         self.ended = False  # nothing more is to be done
         self.has_ended = False  # the session's end has been played
@@ -71,23 +72,32 @@ class Session:
         self.stopped.append(signal)
         here = {one.number for one in getattr(event, "breakpoints", ()) if one.is_valid()}
         self.all_stops += len([number for number in here if number > 0])
-        note("stop", signal=signal, watches=self.newly_hit(here))
+        numbers, now = self.newly_hit(here), moment()
+        again = [self.owner[one] for one in numbers if self.is_told(one, now)]
+        note("stop", signal=signal, watches=sorted(self.owner[one] for one in numbers), again=again)
 
     def on_modified(self, one):
         if one.number > 0 and one.hit_count != self.counted.get(one.number, (0,))[0]:
             self.all_hits += max(0, one.hit_count - self.counted.get(one.number, (0,))[0])
             self.counted[one.number] = one.hit_count, moment()
 
+    def is_told(self, number, now):
+        """Has it stopped at that call before?"""
+        thread = now and now[0]
+        before, self.told[number, thread] = self.told.get((number, thread)), now
+        return now is not None and before == now
+
     def newly_hit(self, here):
-        """Watches of this place with a hit more than at the last stop: the event names all of the place, hit or not.
-        Of a place that is left gdb counts one hit more, and does not stop, where a signal comes as it steps off."""
+        """Of the watched breakpoints of this place those with a hit more than at the last stop: the event names all of
+        the place, hit or not. Of a place that is left gdb counts one hit more, and does not stop, where a signal comes
+        as it steps off."""
         found, now = [], moment()
         for one in gdb.breakpoints():
             if one.number in self.owner and one.hit_count != self.hits.get(one.number, 0):
                 is_here = one.number in here and self.counted.get(one.number, (0, now))[1] == now
-                found += [self.owner[one.number]] if is_here else []
+                found += [one.number] if is_here else []
                 self.hits[one.number] = one.hit_count
-        return sorted(found)
+        return found
 
     def size_of_call(self):
         """Of the call at which it stands, as the user would ask; for watches at the entry of one function."""
@@ -196,7 +206,8 @@ class Session:
         if kind == "reruns":
             print(PLAN["again"])
             open(PLAN["out"], "w").close()
-            self.hits.clear()  # gdb counts from 0 in each run
+            for one in (self.hits, self.counted, self.told):
+                one.clear()  # gdb counts from 0 in each run
             run("run")
         elif kind == "deletes":
             places = standing()

@@ -48,6 +48,7 @@ NOBODY_RUNS = "No unwaited-for children left."  # said where the one thread that
 LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: manual, page 19
 SLOW = "slow"  # the kind of a run that the machine had no time for
 KNOWN = (SERVERS, GDBS, LOADERS, SLOW)  # shown and not counted
+TIMERS = {"signals", "backtraces"}  # parts whose signals come at any instruction
 STATIC_TLS = "cannot allocate memory in static TLS block"
 FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")  # of a thread that it has freed
 # A child that shares the program's memory and that nobody traces runs into breakpoints: without us as often. gdb takes
@@ -241,7 +242,8 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
             hits -= sum(bool(value & SIBLING) for value in values)
         elif watch.on != "enter":
             hits = sum(int(number) in numbers[index] for number in BANNER.findall(run.text))
-        judged = judge(watch, hits, values, wanted(watch, run), whole, control, lost)
+        more = told_again(build, session, run, index)
+        judged = judge(watch, hits, values, wanted(watch, run), whole, control, lost, more)
         unread = [note["text"] for note in run.noted("unread") if note["watch"] == index and not control
                   and UNKNOWN not in note["text"]]  # fmt: skip
         judged += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
@@ -262,6 +264,14 @@ def without_stop(build: Build, run: Outcome) -> int:
     return sum(note.get("without_stop", 0) for note in run.noted("hits"))
 
 
+def told_again(build: Build, session: Session, run: Outcome, index: int) -> int:
+    """Stops at a call that has stopped already. Through a gdbserver gdb alone makes some, where a signal interrupts
+    the call: in 13.1 `break` stops 603 times at 400 calls."""
+    if session.start not in REMOTE or not TIMERS & build.kinds():
+        return 0
+    return sum(note.get("again", []).count(index) for note in run.noted("stop"))
+
+
 def last_run(run: Outcome) -> Outcome:
     """Where the program was run again, what came after that; its breakpoints were made before."""
     again = next((number for number, note in enumerate(run.notes) if note["what"] == "rerun"), -1)
@@ -274,12 +284,13 @@ def build_counts(build: Build, watch: Watch) -> bool:
 
 
 def judge(
-    watch: Watch, hits: int, values: list[int], want: tuple[int, int], whole: bool, control: bool, lost: int = 0
-) -> list[Difference]:
+    watch: Watch, hits: int, values: list[int], want: tuple[int, int], whole: bool, control: bool, lost: int = 0,
+    again: int = 0,
+) -> list[Difference]:  # fmt: skip
     found = []
     said = watch.plain if control else watch.cuda
     calls, total = want
-    if watch.exact and (hits > calls or (whole and hits < calls - lost)):
+    if watch.exact and (hits - again > calls or (whole and hits < calls - lost)):
         found.append(Difference("hits", f"{said}: {hits} hits of {calls} calls"))
     bad = [value for value in values if not matches(watch, value) and not (control and value & SIBLING)]
     if bad:

@@ -76,6 +76,20 @@ def test_hits_count_from_the_last_run_on(build: Build, watch: Watch) -> None:
     assert kinds(build, watch, run) == {"hits"}
 
 
+@pytest.mark.parametrize(
+    ("start", "parts", "found"),
+    [("server", ["signals"], set()), ("server", [], {"hits"}), ("local", ["signals"], {"hits"})],
+)
+def test_a_call_that_a_signal_interrupts_stops_twice_through_a_gdbserver(
+    build: Build, watch: Watch, start: str, parts: list[str], found: set[str]
+) -> None:
+    build = replace(build, parts=[one for one in files("parts") if one.name in parts])
+    run = played(GOOD, *stops(*SIZES), {"what": "stop", "watches": [0], "again": [0]})
+    session = Session(start, "exits", "nothing", [watch])
+    differences = judging.differences(build, session, Outcome(out=GOOD, status=3), run, False)
+    assert {one.kind for one in differences} == found
+
+
 @pytest.mark.parametrize(("line", "found"), [("condition 2", set()), ("condition 3", {"arguments"})])
 def test_a_watch_without_its_condition_may_stop_at_any_call(
     build: Build, watch: Watch, line: str, found: set[str]
