@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from guard_programs import BUSY, CALLS, HOOK
 from scenario import GDB, ROOT, Scenario, execute, skip_if_places_are_asked, skip_if_stacks_are_unreadable
 from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
@@ -55,6 +56,11 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str)
     assert (ended, process.returncode) == ("wrong 0\n", 0)
 
 
+FOUR = """
+#include <stddef.h>
+#define ONE(name) int name(unsigned long long *p, size_t bytesize) { *p = *p * 31 + bytesize; return 0; }
+ONE(cuMemAlloc_v2) ONE(cuMemAllocHost_v2) ONE(cuMemAllocAsync) ONE(cuMemAllocManaged)
+"""
 CALLING = """
 #include <poll.h>
 #include <stddef.h>
@@ -78,33 +84,51 @@ int main(void)
 """
 
 
-def test_an_ide_lets_go(local: Scenario, build) -> None:  # noqa: F811
+@pytest.mark.parametrize("far", [False, True], ids=["local", "gdbserver"])
+def test_an_ide_lets_go(local: Scenario, build, far: bool) -> None:  # noqa: F811
     """MI's own detach asks no hook, and gdb tells of it when the process runs already. (A thread that is in the
-    trampoline then keeps it: this one has one thread, which has come to the function.)"""
+    trampoline then keeps it: this one has one thread, which has come to the function.) Nobody reaches the far end of a
+    link by then: what nothing leads to stays there."""
     pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed (scripts/test installs it)")
-    from clients.mi import Ide
+    from clients.mi import Ide, console
 
-    hook, program = build(HOOK, CALLING, "-O2")
+    hook, program = build(FOUR, CALLING, "-O2")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([str(program)], env=local.environment() | {"LD_PRELOAD": str(hook)}, **pipes) as process:
         assert process.stdout.readline() == "started\n"
         before = executable_bytes(process.pid, hook.name)
         ide = Ide(program, (), local.environment())
+        attach = f"target remote | gdbserver --once --attach - {process.pid}"
         try:
-            if ide.say(f"-target-attach {process.pid}")["message"] == "error":
+            if ide.say(attach if far else f"-target-attach {process.pid}")["message"] == "error":
                 process.kill()
                 pytest.skip("this machine does not let us attach")
-            ide.do("cuda-break cuMemAlloc --from any if bytesize >= 1T")
+            ide.do("cuda-break 'cuMemAlloc*' --from any if bytesize >= 1T")
             ide.do("-exec-continue")
             ide.stop()
-            assert "in the process" in ide.do("cuda-guards")
+            assert len(re.findall(r"^\d+ +in the process", ide.do("cuda-guards"), re.MULTILINE)) == 4
             assert executable_bytes(process.pid, hook.name) != before
+            said = len(ide.seen)
             ide.do("-target-detach")
+            after = executable_bytes(process.pid, hook.name)
+            told = console(ide.seen[said:])
         finally:
             ide.close()
-        assert executable_bytes(process.pid, hook.name) == before
+        after = executable_bytes(process.pid, hook.name)
+        assert functions_of(hook, after) == functions_of(hook, before)
+        assert ("code of 4 guards stays" in told) == far and (far or after == before)
         ended, _ = process.communicate("\n")
     assert (ended, process.returncode) == ("wrong 0\n", 0)
+
+
+def functions_of(hook: Path, code: bytes) -> dict[str, bytes]:
+    """Their bytes, of those that the process has mapped executable."""
+    with hook.open("rb") as file:
+        elf = ELFFile(file)
+        begin = next(one["p_vaddr"] for one in elf.iter_segments("PT_LOAD") if one["p_flags"] & 1) & -4096
+        symbols = [one for one in elf.get_section_by_name(".dynsym").iter_symbols() if one.name.startswith("cuMem")]
+    starts = {one.name: one["st_value"] - begin for one in symbols}
+    return {one.name: code[starts[one.name] : starts[one.name] + one["st_size"]] for one in symbols}
 
 
 @pytest.mark.parametrize(("flags", "inside"), [("-O0", 4), ("-O2", 3)])
@@ -144,11 +168,6 @@ def test_over_the_machine_interface(local: Scenario, build, flags: str) -> None:
     assert [s["frame"]["func"] for s in stops[:2]] == ["cuMemAlloc_v2"] * 2
 
 
-FOUR = """
-#include <stddef.h>
-#define ONE(name) int name(unsigned long long *p, size_t bytesize) { *p = *p * 31 + bytesize; return 0; }
-ONE(cuMemAlloc_v2) ONE(cuMemAllocHost_v2) ONE(cuMemAllocAsync) ONE(cuMemAllocManaged)
-"""
 CALLS_FOUR = """
 #include <stddef.h>
 #define ONE(name) int name(unsigned long long *p, size_t bytesize);

@@ -81,13 +81,14 @@ class RemoteGuard(Guard):
     def unveil(self) -> None:
         """Until the program goes on, or the loader has told of all objects."""
         if self.is_lowered and not self.is_veiled:
-            self.is_veiled = self.write(self.jump(), self.detour.original)
+            self.is_veiled = self.is_sure = self.write(self.jump(), self.detour.original)
 
     def veil(self) -> None:
         if self.is_veiled:
             self.is_veiled = False
             if not self.write(self.detour.original, self.jump()):
                 self.is_lowered = False
+            self.is_sure = False
 
     # -- what is really there
 

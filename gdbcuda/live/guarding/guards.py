@@ -92,6 +92,7 @@ def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
     ours.of(made.number).filter = found
     watch_or_not()
     letting_go.watch()
+    left_behind.watch()
     user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
     look_again([made.number])
 
@@ -182,7 +183,15 @@ def on_stop(event: object = None) -> None:
         lift_shown(state)
         clean()
         renew(waiting())
-        left_behind.on_stop((one.detour, one.trampoline) for one in state.guards.values())
+        if left_behind.is_told_late():
+            leave_functions_own(state)
+
+
+def leave_functions_own(state: Guarded) -> None:
+    """Who lets the process go now need not be asked."""
+    for guard in state.guards.values():
+        guard.unveil()
+    left_behind.on_stop((one.detour, one.trampoline) for one in state.guards.values())
 
 
 def lift_shown(state: Guarded) -> None:

@@ -11,7 +11,7 @@ from gdbcuda.live.guard.watch import sweep
 from gdbcuda.live.guarding.by_process import PROCESSES
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.host import console
-from gdbcuda.live.patching import counter_words, trampoline_space
+from gdbcuda.live.patching import counter_words, left_behind, trampoline_space
 from gdbcuda.live.placing import letting_go
 from gdbcuda.live.threads import positions
 
@@ -25,6 +25,7 @@ def is_stepping_out() -> bool:
 def on_exiting(event: object) -> None:
     """gdb ends. No thread is moved, for that is done by commands. A process that cannot be reached any more, as behind
     a gdbserver that has gone, keeps what is in it."""
+    left_behind.on_asked()
     try:
         take_away_all()
         if process.is_alive() and not process.is_running():
@@ -41,6 +42,7 @@ def take_all_back() -> None:
         step_out(trampoline_space.is_left)
         clean()
         give_back()
+    left_behind.on_asked()
 
 
 def take_away_all() -> None:

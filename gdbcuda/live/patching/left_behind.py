@@ -1,7 +1,8 @@
 """gdb lets a process go and tells of it only then: at its end before gdb 12, and by MI's -target-detach.
 
-Its own breakpoints have put the functions' bytes back as they went. What jumps led to gets its own bytes back here,
-past gdb, where at the last stop no thread was nor may come back to.
+Its own breakpoints have put the functions' bytes back as they went; through a link, where those are ours to put back,
+they are there at each stop. What jumps led to gets its own bytes back here, past gdb, where at the last stop no thread
+was nor may come back to. At the far end of a link nobody can by then: that is said.
 (gdb's top.c: quit_force; mi-main.c: mi_cmd_target_detach.)
 """
 
@@ -19,33 +20,53 @@ from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, trampoline_space
 from gdbcuda.live.patching.spare_room import ROOM, Leftover
+from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import raw_stacks
 from gdbcuda.machine.detour import Detour
 from gdbcuda.machine.trampoline import Trampoline
+from gdbcuda.text.sentences import counted
 
 IS_END_TOLD = hasattr(gdb.events, "gdb_exiting")  # gdb 12
+STAYS = """gdbcuda: code of {} stays in the program, where nothing leads to any more: gdb has told of
+  it too late. The command 'detach', typed, takes it out (in VS Code: -exec detach)
+"""
 
 
 @dataclass
 class SeenAtStop:
     """``entries``: by address, the own bytes of functions that have jumps while they run; ``free``: what these lead to
-    and no thread is in."""
+    and no thread is in; ``is_asked``: we were, before it goes; ``is_far``: nobody can write past gdb."""
 
     entries: dict[int, bytes] = field(default_factory=dict)
     free: dict[int, Leftover] = field(default_factory=dict)
+    is_asked: bool = False
+    is_far: bool = False
 
 
 SEEN: PerInferior[SeenAtStop] = PerInferior(SeenAtStop)
 
 
+def is_told_late() -> bool:
+    return not IS_END_TOLD or console.is_machine_interface()
+
+
+def watch() -> None:
+    if is_told_late():
+        user_hooks.add("hook-kill", "patching.left_behind", "on_asked")  # the event is the same as behind a detach
+
+
 def on_continue() -> None:
     SEEN().free.clear()
+    SEEN().is_asked = False
+
+
+def on_asked() -> None:
+    """It is about to be killed, or all that is possible has been taken out of it."""
+    SEEN().is_asked = True
 
 
 def on_stop(made: Iterable[tuple[Detour, Trampoline]]) -> None:
     """Where threads are nobody tells when gdb has let them go."""
-    if IS_END_TOLD and not console.is_machine_interface():
-        return
     seen, ours = SEEN(), dict(ROOM().left)
     seen.entries.clear()
     seen.free.clear()
@@ -53,6 +74,7 @@ def on_stop(made: Iterable[tuple[Detour, Trampoline]]) -> None:
         seen.entries[detour.function] = detour.original
         ours.update(trampoline_space.leftovers(detour.island, code))
     memory = process.raw_memory() if seen.entries else None
+    seen.is_far = memory is None
     if memory is not None:
         seen.free.update(without_threads(memory, ours))
 
@@ -70,8 +92,20 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     seen = SEEN.of(event.inferior)
     is_selected = gdb.selected_inferior().num == event.inferior.num
     memory = process.raw_memory() if is_selected and seen.free else None
+    if memory is None:
+        tell_what_stays(event, seen)
+        return
     with suppress(Unreadable):
-        if memory is not None and all(memory.read(at, len(own)) == own for at, own in seen.entries.items()):
+        if all(memory.read(at, len(own)) == own for at, own in seen.entries.items()):
             for at, one in seen.free.items():
                 if memory.read(at, len(one.ours)) == one.ours:
                     memory.write(at, one.own)
+
+
+def tell_what_stays(event: gdb.ExitedEvent, seen: SeenAtStop) -> None:
+    """Of a process at the far end of a link that goes on. (gdb before 12 kills at its end what it has not attached
+    to.)"""
+    made = len(ROOM.of(event.inferior).taken) if seen.entries and seen.is_far else 0
+    goes_on = not hasattr(event, "exit_code") and not seen.is_asked
+    if made and goes_on and (IS_END_TOLD or event.inferior.was_attached):
+        console.write(STAYS.format(counted(made, "guard")))
