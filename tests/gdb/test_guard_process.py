@@ -30,9 +30,11 @@ HOLD = ("set scheduler-locking on", "set scheduler-locking replay")
 CANNOT_HOLD = "cannot support this command"  # cuda-gdb 13
 
 
-@pytest.mark.parametrize("flags", ["-O0", "-O2"])
-@pytest.mark.parametrize("leave", ["detach", "quit"])
+@pytest.mark.parametrize(
+    ("leave", "flags"), [("detach", "-O0"), ("detach inferiors 1", "-O2"), ("quit", "-O2")]
+)
 def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str) -> None:  # noqa: F811
+    """(What is about another process, or fails, takes guards back until the program goes on.)"""
     hook, program = build(HOOK, BUSY, flags)
     environment = local.environment() | {"LD_PRELOAD": str(hook)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -41,7 +43,8 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str)
         before = executable_bytes(process.pid, "libguardhook.so")
         make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
         line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
-        for word in (ON, f"attach {process.pid}", *HOLD, make, "continue", STATE, "continue", leave):
+        fails = ("detach inferiors 7", "continue", STATE) if "inferiors" in leave else ()
+        for word in (ON, f"attach {process.pid}", *HOLD, make, "continue", STATE, *fails, "continue", leave):
             line += ["-ex", word]
         try:
             text = execute(line, local.environment())
@@ -50,7 +53,7 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str)
             ended, _ = process.communicate("\n")
     if "ptrace: Operation not permitted" in text:
         pytest.skip("this machine does not let us attach")
-    assert "state: guarded" in text and re.search(r"bytesize=1\d{12} ", text), text
+    assert text.count("state: guarded") == 1 + bool(fails) and re.search(r"bytesize=1\d{12} ", text), text
     own = len(before.rstrip(b"\0"))  # a trampoline in which a thread is stays, where gdb cannot step it out of it
     assert before[:own] == after[:own] and (leave == "quit" or CANNOT_HOLD in text or before == after)
     assert (ended, process.returncode) == ("wrong 0\n", 0)
@@ -119,6 +122,29 @@ def test_an_ide_lets_go(local: Scenario, build, far: bool) -> None:  # noqa: F81
         assert ("code of 4 guards stays" in told) == far and (far or after == before)
         ended, _ = process.communicate("\n")
     assert (ended, process.returncode) == ("wrong 0\n", 0)
+
+
+def test_gdb_disconnects(local: Scenario, build) -> None:  # noqa: F811
+    """The program stands still at its gdbserver, for the next who comes."""
+    hook, program = build(FOUR, CALLING, "-O2")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([str(program)], env=local.environment() | {"LD_PRELOAD": str(hook)}, **pipes) as process:
+        assert process.stdout.readline() == "started\n"
+        before = executable_bytes(process.pid, hook.name)
+        line = ["gdbserver", "--attach", "localhost:0", str(process.pid)]
+        with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as server:
+            told = filter(None, (re.match(r"Listening on port (\d+)", one) for one in server.stderr))
+            port = next((one[1] for one in told), "")
+            make = "cuda-break 'cuMemAlloc*' --from any if bytesize >= 1T"
+            words = (ON, f"target remote localhost:{port}", make, "continue", "cuda-guards", "disconnect")
+            line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
+            text = execute([*line, *(word for one in words for word in ("-ex", one))], local.environment())
+            after = executable_bytes(process.pid, hook.name)
+            server.kill()
+        process.kill()
+    if "Operation not permitted" in text or not port:
+        pytest.skip("this machine does not let us attach")
+    assert "in the process" in text and after == before, text
 
 
 def functions_of(hook: Path, code: bytes) -> dict[str, bytes]:

@@ -157,6 +157,7 @@ def on_continue(event: object) -> None:
         return  # gdb tells of every thread that goes on, new ones too
     state.is_stopped = False
     left_behind.on_continue()
+    leaving.stay()
     sweep()
     with inserted.going_on():
         renew(waiting())

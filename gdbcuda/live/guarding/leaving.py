@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import sweep
-from gdbcuda.live.guarding.by_process import PROCESSES
+from gdbcuda.live.guarding.by_process import PROCESSES, look_again, wanted
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.host import console
 from gdbcuda.live.patching import counter_words, left_behind, trampoline_space
@@ -42,6 +42,7 @@ def take_all_back() -> None:
         step_out(trampoline_space.is_left)
         clean()
         give_back()
+        PROCESSES().is_stopped = True  # the steps on the way out have told nobody that they have ended
     left_behind.on_asked()
 
 
@@ -51,6 +52,14 @@ def take_away_all() -> None:
     for guard in list(state.guards.values()):
         remove(guard)
     sweep()
+
+
+def stay() -> None:
+    """The process goes on with gdb after all: the command has failed, or was about another one."""
+    state = PROCESSES()
+    if state.is_leaving and not is_stepping_out():
+        state.is_leaving = False
+        look_again(wanted())
 
 
 def give_back() -> None:

@@ -51,8 +51,9 @@ def is_told_late() -> bool:
 
 
 def watch() -> None:
-    if is_told_late():
-        user_hooks.add("hook-kill", "patching.left_behind", "on_asked")  # the event is the same as behind a detach
+    """(The event about a process that is killed is the same as behind a detach.)"""
+    for hook in ("hook-kill", "kill hook-inferiors") if is_told_late() else ():
+        user_hooks.add(hook, "patching.left_behind", "on_asked")
 
 
 def on_continue() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import Callable
 
+import gdb
+
 from gdbcuda.live import process
-from gdbcuda.live.host import breakpoint_table
+from gdbcuda.live.host import breakpoint_table, inferiors
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import children
 
@@ -18,7 +20,18 @@ BEFORE: list[Callable[[], None]] = []  # what else is taken back then
 
 
 def watch() -> None:
-    user_hooks.add_condition("hook-detach", "_cuda_take_back")  # gdb has no event in front of it
+    """gdb has no event in front of its commands."""
+    user_hooks.add_condition("hook-detach", "_cuda_take_back")
+    for hook in ("detach hook-inferiors", "hook-disconnect"):
+        user_hooks.add_condition(hook, "_cuda_take_all_back")
+
+
+def let_go_all() -> None:
+    """A hook does not hear what is typed behind its command. Who stays after all is as before when he goes on."""
+    for one in gdb.inferiors():
+        with inferiors.selected(one):
+            if gdb.selected_inferior().num == one.num and process.is_alive() and not process.is_running():
+                let_go()
 
 
 def let_go() -> None:

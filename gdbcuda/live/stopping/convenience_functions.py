@@ -199,3 +199,10 @@ def cuda_take_back() -> bool:
     """$_cuda_take_back(): takes what is ours out of the process, so that detach may leave it alone; false."""
     letting_go.let_go()
     return False
+
+
+@function("_cuda_take_all_back")
+def cuda_take_all_back() -> bool:
+    """$_cuda_take_all_back(): the same for each process, so that detach inferiors and disconnect may leave it alone."""
+    letting_go.let_go_all()
+    return False
