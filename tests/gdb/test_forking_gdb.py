@@ -40,6 +40,7 @@ def test_the_next_copy_knows_nothing_of_it(local: Scenario) -> None:
     local.run("test_alloc", "cuda-break cuMemAlloc", "set cuda-debug on", "python os = 5", "python import this", "run")
     text = local.run(None, "info breakpoints", "show cuda-debug", "python print('os' in globals())", hook=None)
     assert text.splitlines()[0] in NONE and text.endswith("off.\nFalse\n"), text
+    assert local.run(None, "echo a line that does not end", hook=None) == "a line that does not end"
 
 
 @pytest.fixture
