@@ -100,7 +100,7 @@ class Request:
     def as_json(self) -> dict[str, Any]:
         answer = self.answer
         return {
-            "number": self.number, "inferior": self.inferior, "process": self.process,
+            "number": self.number or None, "inferior": self.inferior, "process": self.process,
             "thread": self.thread, "inside": self.inside, "handed_on": self.handed_on,
             "resolver": self.resolver, "object": self.owner, "layer": self.owner_layer, "name": self.name,
             "handle": self.handle, "handle_of": self.handle_text, "version": self.version, "flags": self.flags,

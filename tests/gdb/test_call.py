@@ -177,3 +177,5 @@ def test_a_request_at_dlsym(scenario: Scenario) -> None:
     assert "\n  by app dlsym_alloc main() at dlsym_alloc.c:" in text
     found = last_json(text)
     assert (found["resolver"], found["name"], found["handle_of"]) == ("dlsym", "cuMemAlloc_v2", "libcuda.so.1")
+    assert found["object"].endswith("/libgdbcuda-hook.so") and found["process"], text
+    assert (found["layer"], found["thread"], found["number"]) == ("hook", 1, None), text

@@ -123,7 +123,7 @@ def test_json() -> None:
     }  # fmt: skip
     empty = Request("dlsym", "/lib/libhook.so", "hook", APP, 3, 8).as_json()
     wanted = {"inferior": 1, "process": 0, "thread": 3, "name": "", "handle": None, "handle_of": "", "version": None,
-              "flags": None, "number": 0, "returned": False, "result": None, "status": None, "answer": None,
+              "flags": None, "number": None, "returned": False, "result": None, "status": None, "answer": None,
               "verdict": "", "why": ""}  # fmt: skip
     assert {key: empty[key] for key in wanted} == wanted
 

@@ -45,7 +45,7 @@ def cuda_call(wanted: CallOptions) -> str:
       frame 2
       cuda-call --json"""
     call = call_data.of_selected_frame()
-    request = request_stops.request_here(gdb.selected_frame()) if call is None else None
+    request = request_stops.whole_request(gdb.selected_frame()) if call is None else None
     if request is not None:
         return json_text(request.as_json()) if wanted.json else request_in_full(request)
     if call is None:

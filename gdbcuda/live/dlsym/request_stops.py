@@ -39,6 +39,16 @@ def request_here(frame: gdb.Frame) -> Request | None:
     return request_values.read_request(shape, values, request_values.asker_at(older.pc()))
 
 
+def whole_request(frame: gdb.Frame) -> Request | None:
+    """And whose implementation is asked, by which thread."""
+    request = request_here(frame)
+    if request is not None:
+        place, inferior = frames.place_of(frames.call_frame(frame)), gdb.selected_inferior()
+        request.owner, request.owner_layer = place.file, place.layer
+        request.thread, request.inferior, request.process = gdb.selected_thread().num, inferior.num, inferior.pid
+    return request
+
+
 def shape_at(pc: int, name: str) -> ResolverShape | None:
     """libc's debug info calls its dlsym ___dlsym: what counts is any name under which its object exports it. A hook's
     code may answer for cuGetProcAddress_v2 under another name, or none."""
