@@ -21,7 +21,7 @@ def _gdbcuda(problem):
         why = problem()
         if not why:
             importlib.import_module("gdbcuda.live").start()
-    except Exception as fault:  # whatever it is, gdb would show its traceback in the place of one line
+    except (Exception, KeyboardInterrupt) as fault:  # gdb would show its traceback in the place of one line
         if os.environ.get("GDBCUDA_DEBUG", "0") not in ("", "0"):
             raise
         said = "gdbcuda is not loaded: %s: %s (GDBCUDA_DEBUG=1 gdb ... shows where)" % (type(fault).__name__, fault)

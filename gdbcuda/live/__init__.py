@@ -11,6 +11,13 @@ from gdbcuda.text import faults
 
 
 def start() -> None:
+    from gdbcuda.live.host import interrupts
+
+    interrupts.listen()
+    interrupts.unheard(load)()
+
+
+def load() -> None:
     keep_folder()
     from gdbcuda.live.host.lazily import load_later
 

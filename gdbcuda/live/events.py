@@ -139,7 +139,6 @@ _connected: dict[str, dict[Callable[..., Any], Callable[..., None]]] = {}
 
 
 def connect() -> None:
-    interrupts.listen()
     command.BEFORE_EACH.append(interrupts.all_of([safely.contained(one) for one in BETWEEN_COMMANDS]))
     for name, handlers in HANDLERS.items():
         if name in SINCE_GDB_12 and not hasattr(gdb.events, name):

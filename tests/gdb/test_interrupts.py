@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 
 import pytest
@@ -191,10 +192,29 @@ def test_one_that_comes_while_gdb_ends(local: Scenario) -> None:
     """As SIGTERM is given to Python: gdb ends it and itself, and nobody is there to take it."""
     waiting = "python import threading, _thread; threading._register_atexit(_thread.interrupt_main)"
     writing = "python import atexit, _thread; atexit.register(_thread.interrupt_main)"  # the last: files come then
-    for line in (["-x", f"{ROOT}/gdbcuda.py", "-ex", waiting], ["-ex", writing, "-x", f"{ROOT}/gdbcuda.py"]):
-        done = subprocess.run([GDB, "-nx", "-batch", *line], env=local.environment(), capture_output=True, text=True,
-                              timeout=60)  # fmt: skip
-        assert "Traceback" not in done.stdout + done.stderr and "interrupt_main" not in done.stderr, done
+    last = "type('Last', (), {'__del__': lambda self: [os.kill(os.getpid(), 15), sum([1])]})()"
+    going = f"python import os; last = {last}"
+    for ending in (waiting, going):
+        said = of_gdb(local, "-x", f"{ROOT}/gdbcuda.py", "-ex", ending)
+        assert "Traceback" not in said and "interrupt_main" not in said and "ignored" not in said, said
+    assert "Traceback" not in of_gdb(local, "-ex", writing, "-x", f"{ROOT}/gdbcuda.py")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_that_comes_while_we_are_loaded(local: Scenario, number: signal.Signals) -> None:
+    killing = (
+        "python import os, sys; find = lambda name, path=None, target=None: "
+        f"os.kill(os.getpid(), {number:d}) if name == 'gdbcuda.live.events' else None; "
+        "sys.meta_path.insert(0, type('Killing', (), {'find_spec': staticmethod(find)}))"
+    )
+    said = of_gdb(local, "-ex", killing, "-x", f"{ROOT}/gdbcuda.py", "-ex", "cuda-version")
+    assert "Traceback" not in said and "packages   pygments" in said, said
+
+
+def of_gdb(local: Scenario, *line: str) -> str:
+    done = subprocess.run([GDB, "-nx", "-batch", *line], env=local.environment(), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=60, check=False)  # fmt: skip
+    return done.stdout
 
 
 IMPATIENT = "python from gdbcuda.text import waiting; waiting.PATIENCE = 0.01"

@@ -12,8 +12,8 @@ One that comes while a module of ours loads would leave half a module for the re
 when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
 It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
 
-Where it comes while Python ends it is dropped: Python would say so with a traceback. gdb gives Python a SIGTERM as one,
-and ends itself then.
+Where it comes while we are loaded, or Python ends, it is dropped: Python would say so with a traceback. gdb gives
+Python a SIGTERM as one, and ends itself then.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any, Callable, TypeVar
 
 T = TypeVar("T")
 STDERR = 2
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 OURS = frozenset(("gdbcuda",))
 ENDING = frozenset(("threading",))
 IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
@@ -39,7 +40,7 @@ _put_off: list[int] = []
 def listen() -> None:
     """faulthandler is what puts the process's handler back: what signal.signal replaces it does not say."""
     before = signal.getsignal(signal.SIGINT)
-    ending: list[bool] = []  # from here on modules are taken apart, and files are written out
+    ending: list[bool] = []
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         if ending or is_end_of_python(frame):
@@ -54,10 +55,30 @@ def listen() -> None:
         else:
             call_in(there, before, number)
 
-    atexit.register(ending.append, True)
+    def end() -> None:
+        """From here on files are written out, modules taken apart; Python tells of signals that nobody heeds."""
+        ending.append(True)
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+
+    atexit.register(end)
     faulthandler.register(signal.SIGINT, file=STDERR)
     signal.signal(signal.SIGINT, interrupted)
     faulthandler.unregister(signal.SIGINT)
+
+
+def unheard(load: Callable[[], None]) -> Callable[[], None]:
+    """While we are loaded a Ctrl-C would leave half of it, and a traceback. (SIGTERM ends gdb later all the same.)"""
+
+    def whole() -> None:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+        try:
+            load()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _put_off.clear()
+
+    _putting_off.add(whole.__code__)
+    return whole
 
 
 def is_in_event(frame: FrameType | None) -> bool:
