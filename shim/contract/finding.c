@@ -1,26 +1,43 @@
 #include "contract/contract.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* linked.c, generated, in the order of contract_functions; not in the program that loads the driver by itself. */
-#if defined __x86_64__
-extern const int linked_slots[] __attribute__((weak));
+static unsigned long known[DT_NUM]; /* of this program's dynamic section, whose addresses the loader may have relocated */
+
+static const void *there(int tag)
+{
+    const struct link_map *own = _r_debug.r_map;
+    return (const void *)(known[tag] + (known[tag] < own->l_addr ? own->l_addr : 0));
+}
+
+/* The slots by which this program calls (linked.c, generated), in the order of contract_functions: a hook library may
+   change them. None in the program that loads the driver by itself. */
+static void **const *all_slots(void)
+{
+    static void ***slots;
+    if (slots || !(slots = calloc(contract_functions_count, sizeof *slots)))
+        return (void **const *)slots;
+    for (const ElfW(Dyn) *one = _r_debug.r_map->l_ld; one->d_tag != DT_NULL; one++)
+        if (one->d_tag > 0 && one->d_tag < DT_NUM)
+            known[one->d_tag] = one->d_un.d_val;
+    const ElfW(Rela) *begin = there(DT_JMPREL), *end = begin + known[DT_PLTRELSZ] / sizeof *begin;
+    for (const ElfW(Rela) *one = begin; one < end; one++) {
+        const ElfW(Sym) *symbol = (const ElfW(Sym) *)there(DT_SYMTAB) + ELF64_R_SYM(one->r_info);
+        const struct contract_function *function = find_function((const char *)there(DT_STRTAB) + symbol->st_name);
+        if (function)
+            slots[function - contract_functions] = (void **)(_r_debug.r_map->l_addr + one->r_offset);
+    }
+    return (void **const *)slots;
+}
 
 static void *bound_to(long index)
 {
-    const int *there = linked_slots;
-    return there ? *(void *volatile *)((const char *)&there[index] + there[index]) : NULL;
+    void **const *slots = all_slots();
+    return slots && slots[index] ? *(void *volatile *)slots[index] : NULL;
 }
-#else
-extern void *const linked_addresses[] __attribute__((weak));
-
-static void *bound_to(long index)
-{
-    void *const *there = linked_addresses;
-    return there ? there[index] : NULL;
-}
-#endif
 
 void tell_place(void *address)
 {

@@ -1,4 +1,5 @@
 # What `gdbcuda conform` runs: a program that makes the calls it is told, linked against the driver, and one that loads it.
+# -z now: a slot says where it leads before it is called.
 
 CONTRACT := build/contract
 CONTRACT_SOURCES := $(wildcard contract/*.c)
@@ -24,4 +25,4 @@ $(CONTRACT)/%.o: contract/%.c contract/rules.mk $(CONTRACT)/callers.c
 $(CONTRACT)/loading: $(CONTRACT_OBJECTS)
 	$(CC) -pie -o $@ $^ -ldl -lpthread
 $(CONTRACT)/linked: $(CONTRACT_OBJECTS) $(CONTRACT)/linked.o $(STANDIN_FILES)
-	$(CC) -pie -o $@ $(filter %.o,$^) -L$(STANDIN) -Wl,--no-as-needed -lcuda -lnvidia-ml -l:libcudart.so.13 -Wl,--allow-shlib-undefined -ldl -lpthread
+	$(CC) -pie -Wl,-z,now -o $@ $(filter %.o,$^) -L$(STANDIN) -Wl,--no-as-needed -lcuda -lnvidia-ml -l:libcudart.so.13 -Wl,--allow-shlib-undefined -ldl -lpthread

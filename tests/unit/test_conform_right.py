@@ -71,7 +71,7 @@ RIGHT = [
                 unsigned type = ELF64_R_TYPE(one->r_info);
                 const char *name = names + symbols[ELF64_R_SYM(one->r_info)].st_name;
                 void **slot = (void **)(map->l_addr + one->r_offset);
-                if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || strcmp(name, "cuMemAlloc_v2"))
+                if (type != R_X86_64_JUMP_SLOT || strcmp(name, "cuMemAlloc_v2"))
                     continue;
                 mprotect((void *)((unsigned long)slot & -4096ul), 4096, PROT_READ | PROT_WRITE);
                 *slot = own;
@@ -87,7 +87,6 @@ RIGHT = [
             const char *names = (const char *)known[DT_STRTAB];
             const ElfW(Sym) *symbols = (const ElfW(Sym) *)known[DT_SYMTAB];
             patch(program, (void *)known[DT_JMPREL], known[DT_PLTRELSZ], names, symbols);
-            patch(program, (void *)known[DT_RELA], known[DT_RELASZ], names, symbols);
         }"""),
     Right("version_of_the_struct_looked_at", ["transparent/nvmlDeviceGetMemoryInfo_v2"], """
         nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
