@@ -21,7 +21,7 @@ from gdbcuda.contract.endings import Ended, Hung
 from gdbcuda.contract.named_files import NamedFiles
 from gdbcuda.contract.patience import USUAL, Patience
 from gdbcuda.contract.program import LoadedPlace, Program, Start
-from gdbcuda.contract.showing_program import HookSurroundings, Shown
+from gdbcuda.contract.showing_program import PRELOAD, HookSurroundings, Shown
 from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, code, hooked, patched, places
 
 LIBRARY_PATH = "LD_LIBRARY_PATH"
@@ -46,6 +46,7 @@ class Bench:
     ended: int = 0  # programs that did not end by themselves
     is_apart: bool = False
     is_real: bool = False  # over the driver of this machine
+    variable: str = PRELOAD  # of the environment, which names the hook library to who loads it
     library_path: str = ""  # beside the user's own
     patience: Patience = field(default_factory=Patience)
     so_far: str = ""  # of how many cases, for who waits
@@ -60,8 +61,8 @@ class Bench:
 
     @property
     def usual(self) -> Start:
-        """The hook library preloaded into a program that is linked against the driver."""
-        return Start(self.hook, settings=self.settings)
+        """The hook library in a program that is linked against the driver."""
+        return Start(self.hook, settings=self.settings, variable=self.variable)
 
     @property
     def bare(self) -> Start:
@@ -115,7 +116,7 @@ class Bench:
     @cached_property
     def workshop(self) -> Workshop:
         return Workshop(Path(self.folder), self.standin, self.hook, self.libraries, dict(self.settings),
-                        self.patience)  # fmt: skip
+                        self.patience, self.variable)  # fmt: skip
 
     @property
     def standin(self) -> Path:
@@ -136,7 +137,8 @@ class Bench:
         """The stand-in comes first, then what the user has, where libraries may be that the hook library needs."""
         paths = ["" if self.is_real else str(self.standin), os.environ.get(LIBRARY_PATH, ""), self.library_path]
         settings = tuple(f"{name}={value}" for name, value in self.settings)
-        return HookSurroundings(self.hook, str(self.standin), ":".join(filter(None, paths)), settings, self.is_real)
+        return HookSurroundings(self.hook, str(self.standin), ":".join(filter(None, paths)), settings, self.is_real,
+                                self.variable)  # fmt: skip
 
     @property
     def templates(self) -> Path:

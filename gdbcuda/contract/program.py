@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from gdbcuda.contract import patience
 from gdbcuda.contract.calling.told_calls import Called, call_command, called
 from gdbcuda.contract.endings import Ended, Hung, crashed, signal_name
+from gdbcuda.contract.showing_program import PRELOAD
 
 SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
 DEVICES_OF_STANDIN, DEVICES = "GDBCUDA_STANDIN_DEVICES", 2  # so many in the programs of the cases
@@ -47,13 +48,15 @@ class LoadedPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Start:
-    """How a program begins. ``hook`` is preloaded, None for none; ``is_linked``: against the driver, else it loads the
-    driver by itself; ``is_ready``: it has a context, and NVML; ``settings`` of its environment."""
+    """How a program begins. ``variable`` names the ``hook`` to who loads it, None for none; ``is_linked``: against the
+    driver, else it loads the driver by itself; ``is_ready``: it has a context, and NVML; ``settings`` of its
+    environment."""
 
     hook: str | None
     is_linked: bool = True
     is_ready: bool = True
     settings: tuple[tuple[str, str], ...] = ()
+    variable: str = PRELOAD
 
 
 @dataclass
@@ -97,7 +100,7 @@ class Program:
         seen = {SEEN: os.devnull, SEEN_IN_CASES: self.seen_path, DEVICES_OF_STANDIN: str(DEVICES)}
         found = {**kept, **dict(self.start.settings), **seen, "LD_LIBRARY_PATH": self.libraries}
         if self.start.hook:
-            found["LD_PRELOAD"] = self.start.hook
+            found[self.start.variable] = self.start.hook
         return found
 
     # -- commands ------------------------------------------------------------------------------------------

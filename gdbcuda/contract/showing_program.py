@@ -16,19 +16,21 @@ FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-g", "-O0")
 LIBRARIES = ("-lcuda", "-lnvidia-ml", "-ldl", "-lpthread")
 NEEDED = ("-Wl,--no-as-needed",)  # what no symbol asks for
 LIBRARY, COPY = "-library.so", "copy-of-"
+PRELOAD = "LD_PRELOAD"
 CASE = "case"  # what the user is told to call it
 
 
 class HookSurroundings(NamedTuple):
     """Of a hook library under test: ``standin`` is the folder that programs are linked against, ``libraries`` the
     LD_LIBRARY_PATH that they run with, "" for none; ``settings`` of the environment, NAME=VALUE each; ``is_real``: over
-    the driver of this machine."""
+    the driver of this machine; ``variable`` names the hook library to who loads it."""
 
     hook: str
     standin: str
     libraries: str
     settings: tuple[str, ...] = ()
     is_real: bool = False
+    variable: str = PRELOAD
 
     @property
     def path(self) -> str:
@@ -40,10 +42,11 @@ Shown = Callable[[str, HookSurroundings], str]  # as `ShowingProgram.shown`
 
 
 class ShowingProgram(NamedTuple):
-    """``program`` is C, ``flags`` what gcc is given beside the usual. ``preload`` are the libraries that are preloaded;
-    none where the program or its arguments see to that. ``symbol`` is the API function in which a breakpoint stops.
-    ``has_library``: the same text with -DLIBRARY is a library that the program is linked against. ``soname`` is of the
-    hook library, where the program is linked against that: the loader finds it by that name beside the program."""
+    """``program`` is C, ``flags`` what gcc is given beside the usual. ``preload`` are the libraries that are preloaded,
+    or named in another variable; none where the program or its arguments see to that. ``symbol`` is the API function in
+    which a breakpoint stops. ``has_library``: the same text with -DLIBRARY is a library that the program is linked
+    against. ``soname`` is of the hook library, where the program is linked against that: the loader finds it by that
+    name beside the program."""
 
     program: str
     symbol: str
@@ -68,12 +71,15 @@ class ShowingProgram(NamedTuple):
         if self.soname:
             yield shlex.join(["ln", "-sf", around.hook, self.soname])
         yield from (shlex.join(words) for words, _ in gcc_lines(self, Path(CASE), around.standin))
-        preload = f"LD_PRELOAD={shlex.quote(' '.join(map(nearby, self.preload)))}" if self.preload else ""
+        preload = f"{around.variable}={shlex.quote(' '.join(map(nearby, self.preload)))}" if self.preload else ""
         settings = [around.path, *map(quoted, self.environment), preload]
         yield " ".join(filter(None, [*settings, f"./{CASE}", *self.arguments]))
 
     def session(self, around: HookSurroundings) -> str:
-        commands = [*(f"cuda-load {nearby(path)}" for path in self.preload), f"cuda-break {self.symbol}", "run"]
+        loads = [f"cuda-load {nearby(path)}" for path in self.preload]
+        if around.variable != PRELOAD:
+            loads += [f"cuda-env {around.variable}={path}" for path in self.preload]
+        commands = [*loads, f"cuda-break {self.symbol}", "run"]
         given = " ".join(f"-ex {shlex.quote(command)}" for command in commands)
         settings = [around.path, *map(quoted, self.environment)]
         return " ".join(filter(None, [*settings, f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments]))

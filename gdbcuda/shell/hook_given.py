@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from gdbcuda.errors import UserError
 
 AUDITING = "la_version"  # the loader asks for it first
-PRELOADED = ("cu", "nvml", "dl")  # how names begin that a hook library puts before those of others
+INJECTED = "InitializeInjection"  # the driver calls it at cuInit
+PUT_BEFORE = ("cu", "nvml", "dl")  # how names begin that a hook library puts before those of others
+PRELOAD, AUDIT, INJECTION = "LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH"
 
 
-def hook_given(path: str) -> str:
-    """Its whole path. ld.so would start the program without it, with a line of its own, or not at all."""
+def hook_given(path: str, variables: Container[str] = (PRELOAD,)) -> str:
+    """Its whole path. ld.so would start the program without it, with a line of its own, or not at all. ``variables``
+    of the environment that the command may name it in."""
     from gdbcuda import elf  # where no hook library is named, nothing waits for it
 
     library = elf.open(path)
     if library.kind != "shared":
         raise UserError(f"{path} is no shared library")
-    if is_for_audit(library.exported):
+    if AUDIT not in variables and named_in(library.exported) == AUDIT:
         raise UserError(f"{path} is for LD_AUDIT (it has {AUDITING}): where it is preloaded it does nothing")
     return os.path.abspath(path)
 
 
-def is_for_audit(exported: Iterable[str]) -> bool:
-    """And has nothing that a preload would put before others."""
+def named_in(exported: Iterable[str]) -> str:
+    """The variable of the environment by which it comes into a program. What has names that a preload would put before
+    those of others is preloaded."""
     names = set(exported)
-    return AUDITING in names and not any(name.startswith(PRELOADED) for name in names)
+    if any(name.startswith(PUT_BEFORE) for name in names):
+        return PRELOAD
+    return next((variable for name, variable in ((AUDITING, AUDIT), (INJECTED, INJECTION)) if name in names), PRELOAD)

@@ -309,13 +309,6 @@ def test_nothing_is_said_of_it(shim: Path, tmp_path: Path, right: Right) -> None
     assert found_in(hook, right.cases, [], 0) == []
 
 
-def test_a_library_for_audit_is_refused(shim: Path, tmp_path: Path) -> None:
-    """The loader asks nothing of it where it is preloaded: it is not wrong."""
-    hook = ConformFiles(tmp_path, shim).hook("audit", "unsigned la_version(unsigned version) { return version; }")
-    done = ConformFiles(tmp_path, shim).run(hook)
-    assert done.returncode == 2 and "is for LD_AUDIT (it has la_version)" in done.stderr
-
-
 def test_a_limit_refuses_nothing_of_what_the_cases_ask_for(shim: Path) -> None:
     cases = ["transparent/cu*Array*Create*", "transparent/cuMemAllocPitch*", "status/cuMemAllocPitch"]
     assert found_in(shim / "libgdbcuda-hook.so", cases, ["GDBCUDA_MEMORY_LIMIT=256m"], 256 << 20) == []

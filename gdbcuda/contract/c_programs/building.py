@@ -20,7 +20,7 @@ from gdbcuda.api.table import Table
 from gdbcuda.contract.c_programs.declaring import by_dlsym, declarations
 from gdbcuda.contract.endings import signal_name
 from gdbcuda.contract.patience import USUAL, Patience
-from gdbcuda.contract.showing_program import ShowingProgram, compiled
+from gdbcuda.contract.showing_program import PRELOAD, ShowingProgram, compiled
 
 PLACE = re.compile(r"^([ \t]*)/\* ([A-Z]+) \*/\n", re.MULTILINE)
 DECLARATIONS = "DECLARATIONS"
@@ -65,8 +65,8 @@ def indented(text: str, spaces: str, place: str) -> str:
 
 @dataclass
 class Workshop:
-    """Where programs are built and run. ``hook`` is the library, ``settings`` its environment, ``libraries``
-    the LD_LIBRARY_PATH of what runs."""
+    """Where programs are built and run. ``hook`` is the library, which ``variable`` names, ``settings`` its
+    environment, ``libraries`` the LD_LIBRARY_PATH of what runs."""
 
     folder: Path
     standin: Path
@@ -74,6 +74,7 @@ class Workshop:
     libraries: str
     settings: Mapping[str, str] = field(default_factory=dict)
     patience: Patience = field(default_factory=Patience)
+    variable: str = PRELOAD
 
     def built(self, text: str) -> str:
         return self.compiled(ShowingProgram(text, ""))
@@ -93,7 +94,7 @@ class Workshop:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
         kept["LD_LIBRARY_PATH"] = self.libraries
         if with_hook:
-            kept.update({"LD_PRELOAD": self.hook, **self.settings})
+            kept.update({self.variable: self.hook, **self.settings})
         return {**kept, **more}
 
     def run(
@@ -118,7 +119,7 @@ class Workshop:
     def showing(
         self, text: str, symbol: str, arguments: Sequence[str] = (), more: Mapping[str, str] | None = None
     ) -> ShowingProgram:
-        """For a finding about the hook library, which is preloaded."""
+        """For a finding about the hook library, which is named to them."""
         return ShowingProgram(text, symbol, tuple(arguments), self.variables(more or {}), (self.hook,))
 
     def variables(self, more: Mapping[str, str]) -> tuple[str, ...]:

@@ -7,15 +7,20 @@ from functools import partial
 
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.books.at_once import KILLS
-from gdbcuda.contract.life.situations import SITUATIONS, Situation, Stage
+from gdbcuda.contract.life.situations import PRELOADED, SITUATIONS, Situation, Stage
 from gdbcuda.contract.registry import Broken, Case, contract
+from gdbcuda.contract.showing_program import PRELOAD
 
 
 @contract("life", means="it bears forks, signals, threads that end, small stacks, any way to be loaded, and kill -9")
 def life(bench: Bench) -> Iterator[Case]:
     stage = Stage(bench.workshop, bench.memory_functions, bench.templates / "life", bench.note)
+    is_preloaded = bench.variable == PRELOAD
+    if not is_preloaded:
+        bench.note(f"life: {bench.variable} names it, so no program is linked against it, opens it or has it twice")
     for situation in SITUATIONS:
-        yield Case("life", situation.name, partial(of_situation, stage, situation))
+        if is_preloaded or situation.loaded == PRELOADED:
+            yield Case("life", situation.name, partial(of_situation, stage, situation))
     yield Case("life", "killed", partial(killed, stage))
 
 

@@ -18,7 +18,7 @@ from gdbcuda.contract.c_programs.building import Ran, Workshop, written
 from gdbcuda.contract.life import work
 from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import COPY, NEEDED, ShowingProgram
+from gdbcuda.contract.showing_program import COPY, NEEDED, PRELOAD, ShowingProgram
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 LONGEST = 60.0  # seconds, of a program without the hook library
@@ -104,8 +104,12 @@ class Stage:
         found = [*differences(self.run(plan, patience), without)]
         own = [one for one in found if situation is PLAIN or one not in self.of_plain]
         for one in (own or found)[:1]:
-            program = f"a program {situation.when}" if own else f"as in {PLAIN.name}, a program"
+            program = f"a program {self.when(situation)}" if own else f"as in {PLAIN.name}, a program"
             yield Broken(f"{program} {one.what}", one.example, plan.shown)
+
+    def when(self, situation: Situation) -> str:
+        variable = self.workshop.variable
+        return f"to which {variable} names it" if situation is PLAIN and variable != PRELOAD else situation.when
 
     @cached_property
     def of_plain(self) -> frozenset[Different]:
@@ -135,7 +139,7 @@ class Stage:
     def run(self, plan: ShowingProgram, patience: float) -> Ran:
         more = dict(one.split("=", 1) for one in plan.environment)
         if plan.preload:
-            more["LD_PRELOAD"] = " ".join(plan.preload)
+            more[self.workshop.variable] = " ".join(plan.preload)
         return self.workshop.run([self.workshop.compiled(plan), *plan.arguments], with_hook=False, more=more,
                                  patience=patience)  # fmt: skip
 

@@ -22,7 +22,7 @@ from gdbcuda.log.source import LogSource
 from gdbcuda.shell.ab import running
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
 from gdbcuda.shell.ab.running import RecordedRun, RunPlan
-from gdbcuda.shell.hook_given import PRELOADED, hook_given
+from gdbcuda.shell.hook_given import PUT_BEFORE, hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
@@ -143,7 +143,7 @@ def may_patch(plan: RunPlan) -> bool:
 
     library = elf.open(plan.hook) if plan.hook else None
     return library is not None and bool(PATCHING & library.undefined.keys()) and not any(
-        name.startswith(PRELOADED) for name in library.exported)  # fmt: skip
+        name.startswith(PUT_BEFORE) for name in library.exported)  # fmt: skip
 
 
 def not_seen(found: Comparison, is_hidden: bool) -> Iterator[str]:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gdbcuda import elf
 from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract.bench import LIBRARY_PATH, Bench
 from gdbcuda.contract.endings import Ended
@@ -21,7 +22,7 @@ from gdbcuda.files import places
 from gdbcuda.shell.ab.both_runs import settings
 from gdbcuda.shell.conform.options import SEED, ConformOptions
 from gdbcuda.shell.demo import folder
-from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
 from gdbcuda.text import output, waiting
 from gdbcuda.text.sentences import meant
 
@@ -106,11 +107,12 @@ def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
 def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
     made = tempfile.mkdtemp(prefix="gdbcuda-conform-")
     given = settings(wanted.env)
-    if "LD_PRELOAD" in given:
-        raise UserError("--env LD_PRELOAD would take the place of the hook library: link it against the other one")
+    variable = named_in(elf.open(hook).exported)
+    if variable in given:
+        raise UserError(f"--env {variable} would take the place of the hook library: link it against the other one")
     path = given.pop(LIBRARY_PATH, "")
     one = Bench(hook, build, made, tuple(given.items()), wanted.seed, wanted.limit, is_real=wanted.real,
-                library_path=path)  # fmt: skip
+                library_path=path, variable=variable)  # fmt: skip
     try:
         yield one
     finally:
@@ -121,7 +123,7 @@ def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
 
 def checked(hook: str) -> str:
     """Its absolute path, which the loader takes."""
-    hook_given(hook)
+    hook_given(hook, (PRELOAD, AUDIT, INJECTION))
     path = os.path.realpath(hook)
     if re.search(r"[ :]", path):
         raise UserError(f"the loader preloads no library whose path has a space or a colon: {path}")
