@@ -13,10 +13,11 @@ from collections.abc import Iterator
 
 from gdbcuda.errors import UserError
 from gdbcuda.observe import bpftrace_events, needs
-from gdbcuda.observe.bpftrace_events import Mark, Seen
+from gdbcuda.observe.bpftrace_events import Entered, Left, Mark, Seen
 from gdbcuda.observe.bpftrace_text import ENDED, READY, TEXT_SIZE
 
 TICK = 0.1  # seconds
+NANOSECONDS = 10**9
 SLOWEST_ATTACH, SLOWEST_DETACH = 0.1, 0.5  # seconds a probe, several times what was measured
 QUIET = 0.4  # seconds without an event: the kernel's buffers are read
 LEAST_PAGES, MOST_PAGES, ALL_PAGES = 64, 1024, 1 << 16  # of 4 KiB, of one processor and of all
@@ -95,11 +96,13 @@ class Bpftrace:
         return [one for one in found if one is not None]
 
     def until_quiet(self, most: float = 10.0) -> Iterator[Seen]:
-        """What is still in the kernel's buffers: bpftrace leaves there what it has not read when it is stopped."""
+        """What is still in the kernel's buffers: bpftrace leaves there what it has not read when it is stopped. Where
+        calls go on, until those of later come: the processors' buffers are read in turn."""
         latest = quiet = time.monotonic()
         while time.monotonic() < min(quiet + QUIET, latest + most) and not self.has_ended:
             for one in self.read(TICK):
-                quiet = time.monotonic()
+                is_later = isinstance(one, (Entered, Left)) and one.time > (latest + QUIET) * NANOSECONDS
+                quiet = quiet if is_later else time.monotonic()
                 yield one
 
     def interrupt(self) -> None:

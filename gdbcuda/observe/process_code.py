@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda.api import vendor
 from gdbcuda.elf.layout import Segment
+from gdbcuda.observe.ranks import rank_of
 from gdbcuda.rings.trace_places import NamedCode
 
 DELETED = " (deleted)"
@@ -93,6 +94,7 @@ class ProcessCode:
         self.maps: list[Mapping] = []
         self.starts: list[int] = []
         self.program = link(f"/proc/{pid}/exe") or program
+        self.rank = rank_of(pid)
         self.loaded: dict[str, int] = {}  # how far a file is from where it would like to be
         self.read()
 

@@ -58,7 +58,7 @@ class UprobeLog:
         if isinstance(seen, Lost):
             self.lost += seen.events
             self.say_that_calls_are_missing()
-        elif isinstance(seen, (Entered, Left)):
+        elif isinstance(seen, Left) or (isinstance(seen, Entered) and seen.time <= self.calls.until):
             if isinstance(seen, Entered):
                 self.learn(seen)  # now: the process may end soon
             for event in self.ordered.add(seen):
@@ -110,7 +110,8 @@ class UprobeLog:
         """What the call's line refers to, at its first time."""
         process, code = {"inferior": 0, "pid": call.pid}, self.code_of(call.pid)
         if (call.pid, 0) not in self.told:
-            self.note(call.start, "process", {"program": code.program or event.comm, **process}, (call.pid, 0))
+            rank = {"rank": code.rank} if code.rank else {}
+            self.note(call.start, "process", {"program": code.program or event.comm, **rank, **process}, (call.pid, 0))
             if self.recorded:
                 self.note(call.start, "recorded", {**self.recorded, **process}, (call.pid, 0))
             for name in sorted(self.unseen):

@@ -104,6 +104,7 @@ class WatchedCalls:
         self.threads: dict[tuple[int, int], int] = {}
         self.without_begin = 0
         self.gap_until = 0  # the kernel's nanoseconds: before that something was lost
+        self.until = float("inf")  # the same: probes are being taken off, and calls that begin now may have no end
 
     def seconds(self, time: int) -> float:
         return (time - self.epoch) / NANOSECONDS
@@ -143,7 +144,7 @@ class WatchedCalls:
         stack = self.open.get(event.tid, [])
         keys = [(one.event.sp, one.event.number) for one in stack]
         if (event.sp, event.number) not in keys:
-            self.without_begin += 1
+            self.without_begin += event.time <= self.until
             return []
         at = len(keys) - 1 - keys[::-1].index((event.sp, event.number))
         ended = [self.leave_one(one, event.time) for one in reversed(stack[at + 1 :])]

@@ -47,7 +47,7 @@ def calling(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_process_that_runs(shim: Path, tmp_path: Path, calling: str) -> None:
-    target = subprocess.Popen([calling], env=variables(shim), stdout=subprocess.DEVNULL)
+    target = subprocess.Popen([calling], env={**variables(shim), "RANK": "3"}, stdout=subprocess.DEVNULL)
     log = tmp_path / "calls.jsonl"
     try:
         line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "--function", "cuMemAlloc",
@@ -63,6 +63,7 @@ def test_a_process_that_runs(shim: Path, tmp_path: Path, calling: str) -> None:
     calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "50")
     assert {(call["name"], call["pid"]) for call in calls} == {("cuMemAlloc_v2", target.pid)}
     assert {call["caller"]["function"] for call in calls} == {"allocate"}
+    assert '"rank":"rank 3"' in log.read_text()
 
 
 def watched_for_a_second(pid: int, log: Path, shim: Path) -> str:

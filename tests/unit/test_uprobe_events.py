@@ -9,10 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from gdbcuda import api, condition
+from gdbcuda.calls.record import Call
 from gdbcuda.observe import bpftrace_condition, bpftrace_events, bpftrace_text
 from gdbcuda.observe.bpftrace_events import Entered, InOrder, Left, Lost, Mark
 from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
 from gdbcuda.observe.probes import Place, Probe, WatchedFile
+from gdbcuda.observe.uprobe_log import UprobeLog
 from gdbcuda.observe.watched_calls import WatchedCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
 
@@ -97,6 +99,40 @@ def test_what_nothing_ends_where_the_kernel_has_lost_something() -> None:
     begun = [Entered(time, 0, 1, 1, 900, 7, 0, 0, (64,), "x", "") for time in (1, 3, 4)]
     ended = [one for event in begun for one in calls.begin(event, Nowhere())[0]]
     assert [one.ended for one in ended] == ["return not recorded", "unwound"]
+
+
+class Told:
+    """What a log would hold."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+        self.ended: list[tuple[float, str]] = []
+
+    def entry(self, call: Call) -> None:
+        self.begun.append(call.start)
+
+    def exit(self, call: Call) -> None:
+        self.ended.append((call.start, call.ended))
+
+    def note(self, ts: float, kind: str, details: dict[str, object]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_begins_while_probes_are_being_taken_off_is_not_told() -> None:
+    """Its end may not be told any more, and the next call of the thread would have it for one that was left."""
+    told = Told()
+    log = UprobeLog([ProbeRecord(probe("cuMemFree_v2"))], api.load(), told, 0)
+    log.calls.until = 2 * 10**9
+    nobody = 1 << 30  # no process has this number
+    for second in (1, 3, 5):
+        log.add(Entered(second * 10**9, 0, nobody, 1, 900, 7, 0, 0, (64,), "x", ""))
+    log.add(Left(4 * 10**9, 0, 1, 900, 0, (), ""))
+    log.add(Left(6 * 10**9, 0, 1, 900, 0, (), ""))
+    log.close()
+    assert (told.begun, told.ended, log.calls.without_begin) == ([1.0], [(1.0, "")], 0)
 
 
 def test_a_record_has_room_in_the_kernels_stack() -> None:

@@ -185,6 +185,7 @@ def watch(plan: Plan, path: str, program: HeldProgram | None) -> int:
         if plan.why and plan.wanted.condition:
             log.where = Where(plan.wanted.condition, plan.table, log.notes, [named])
         status = follow(tracer, log, program, plan.wanted)
+        log.calls.until = time.monotonic_ns()
         for seen in tracer.end():
             log.add(seen)
         log.close()
