@@ -70,7 +70,7 @@ def text(report: ConformReport, is_all: bool) -> str:
 
 def verdict(report: ConformReport) -> str:
     if not report.ran:
-        why = report.why_not_run if report.not_run else "none could be"
+        why = report.why_not_run if report.not_run or report.is_cut else "none could be"
         return f"No case of {visible(report.hook)} was run: {why}."
     failed, cases = len({one.about for one in report.found}), counted(len(report.ran), "case")
     kept = f"all {cases}" if len(report.ran) > 1 else "the one case played"
@@ -116,9 +116,18 @@ def cut(group: str, lines: list[str], most: int) -> Iterator[str]:
 
 
 def to_see(report: ConformReport) -> str:
-    """How the first of them is looked at; what says that no program begins has none."""
-    first = next((one.about for one in sorted(report.found) if "/" in one.about), None)
+    """How the first of them is looked at."""
+    first = next((one.about for one in sorted(report.found) if is_shown(one)), None)
     return f"The first as a C program, with the commands that stop in it:\n  {shown_by(report, first)}" if first else ""
+
+
+def is_shown(one: Difference) -> bool:
+    """By a program: what says that none begins has none."""
+    return "/" in one.about
+
+
+def seen_by(report: ConformReport, one: Difference) -> str:
+    return shown_by(report, one.about) if is_shown(one) else ""
 
 
 def shown_by(report: ConformReport, case: str) -> str:
@@ -173,7 +182,7 @@ def data(report: ConformReport) -> dict[str, Any]:
     return {
         "hook": report.hook, "seed": report.seed, "status": report.status, "seconds": report.seconds,
         "cases": report.ran, "not_run": report.not_run, "given_up": report.given_up,
-        "broken": [{**of_finding(one), "show": shown_by(report, one.about)} for one in report.found],
+        "broken": [{**of_finding(one), "show": seen_by(report, one)} for one in report.found],
         "allowed": [of_finding(one) for one in report.allowed],
         "not_seen": report.unused, "not_tried": report.remarks,
     }  # fmt: skip
@@ -184,7 +193,6 @@ def of_finding(one: Difference) -> dict[str, Any]:
 
 
 def junit(report: ConformReport) -> str:
-    found = [one._replace(example="\n".join(filter(None, [one.example, shown_by(report, one.about)])))
-             for one in report.found]  # fmt: skip
+    found = [one._replace(example="\n".join(filter(None, [one.example, seen_by(report, one)]))) for one in report.found]
     return junit_suite(f"gdbcuda conform {report.hook}", report.hook, report.ran, found,
                        {report.why_not_run: report.not_run, GIVEN_UP: report.given_up})  # fmt: skip

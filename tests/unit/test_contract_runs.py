@@ -16,6 +16,8 @@ from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running import runs
 from gdbcuda.contract.running.turns import RARELY, Turns
 from gdbcuda.contract.showing_program import complaint
+from gdbcuda.shell.conform import cases as conform_cases
+from gdbcuda.shell.conform.options import ConformOptions
 
 NUMBERS = {"books": 30, "resolving": 1000, "status": 20}
 SECONDS = {"books": 4.0, "resolving": 0.1, "status": 0.2}
@@ -131,6 +133,23 @@ def test_a_ctrl_c_tells_what_was_found() -> None:
     assert (one.status, one.ran, one.not_run) == (130, ["status/cuInit"], ["status/random"])
     assert "in 1 of 1 case; for 1 more there was no time (Ctrl-C)" in report.text(one, False)
     assert bench.so_far == ", 1 of 2 cases, 1 finding"
+
+
+def test_a_ctrl_c_before_the_cases_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conform_cases, "cases", ended)
+    one = conform_cases.played(Bench("hook.so", "", ""), ConformOptions(), Allowed.of_file(None))
+    assert one.status == 130
+    assert report.text(one, False).startswith("No case of hook.so was run: there was no time (Ctrl-C).")
+
+
+def test_what_shows_that_no_program_begins_is_no_case() -> None:
+    one = runs.none(Bench("hook.so", "", ""), "it does not end", 10.0)
+    assert [broken["show"] for broken in report.data(one)["broken"]] == [""]
+    assert "--show" not in report.junit(one) + report.text(one, False)
+    assert "10.0 s" in report.text(one, False) and "Not tried:\n  all cases: " in report.text(one, False)
 
 
 @pytest.mark.parametrize("errors, said", [

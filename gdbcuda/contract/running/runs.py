@@ -17,6 +17,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.text.sentences import counted
 
 STARTING = "start"
+ALL_ELSE = "all cases: they need a program that begins with it"
 
 
 def of(bench: Bench, chosen: Sequence[Case], seconds: float, allowed: Allowed, jobs: int = 1) -> ConformReport:
@@ -96,12 +97,17 @@ def play(bench: Bench, case: Case, until: float) -> Played:
     return Played(found, bench.remarks[noted:], is_hung)
 
 
-def none(bench: Bench, why: str) -> ConformReport:
+def none(bench: Bench, why: str, seconds: float) -> ConformReport:
     """No program begins with it."""
-    report = ConformReport(os.path.basename(bench.hook), bench.seed)
+    report = ConformReport(os.path.basename(bench.hook), bench.seed, remarks=[ALL_ELSE], seconds=seconds)
     report.ran.append(STARTING)
     report.found.append(Difference(f"{STARTING}: a program does not begin with it", STARTING, 1, why))
     return report
+
+
+def cut(bench: Bench, seconds: float) -> ConformReport:
+    """A Ctrl-C before the cases are known."""
+    return ConformReport(os.path.basename(bench.hook), bench.seed, seconds=seconds, is_cut=True)
 
 
 def shuffled(bench: Bench, cases: Iterable[Case]) -> dict[str, list[Case]]:

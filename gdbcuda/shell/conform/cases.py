@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -42,11 +43,14 @@ def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
 
 
 def played(bench: Bench, wanted: ConformOptions, allowed: Allowed) -> ConformReport:
+    began = time.monotonic()
     try:
         chosen = list(cases(bench, wanted.only))
     except Ended as how:
         need_libraries(str(how))
-        return runs.none(bench, str(how))
+        return runs.none(bench, str(how), time.monotonic() - began)
+    except KeyboardInterrupt:
+        return runs.cut(bench, time.monotonic() - began)
     return runs.of(bench, chosen, wanted.seconds, allowed, wanted.jobs)
 
 
