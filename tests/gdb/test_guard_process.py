@@ -26,6 +26,12 @@ def executable_bytes(pid: int, name: str) -> bytes:
         return memory.read(int(end, 16) - int(start, 16))
 
 
+IN_TRAMPOLINE = (  # a thread of it, as one of the function's two breakpoints goes
+    "python from gdbcuda.live.guarding.by_process import PROCESSES",
+    "python gdb.execute('tbreak *%d' % next(iter(PROCESSES().guards.values())).trampoline.address)",
+    "continue",
+    "disable 2",
+)
 HOLD = ("set scheduler-locking on", "set scheduler-locking replay")
 CANNOT_HOLD = "cannot support this command"  # cuda-gdb 13
 
@@ -44,7 +50,8 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str)
         make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
         line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
         fails = ("detach inferiors 7", "continue", STATE) if "inferiors" in leave else ()
-        for word in (ON, f"attach {process.pid}", *HOLD, make, "continue", STATE, *fails, "continue", leave):
+        words = (ON, f"attach {process.pid}", *HOLD, make, f"{make} && bytesize < 9T", "continue", STATE, *fails)
+        for word in (*words, "continue", *(IN_TRAMPOLINE if leave != "quit" else ()), leave):
             line += ["-ex", word]
         try:
             text = execute(line, local.environment())

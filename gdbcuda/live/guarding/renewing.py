@@ -19,6 +19,7 @@ from gdbcuda.live.breakpoints.ours import WantedGuards
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
+    look_again,
     members_by_function,
     refuse,
     roomless,
@@ -53,6 +54,8 @@ def renew(numbers: Iterable[int] = ()) -> None:
         return
     functions, others = find_stops(due, reason), strangers()
     members = members_by_function()
+    for function in functions if reason else ():  # it holds for their other breakpoints, too
+        look_again(members.pop(function, {}))
     refuse({number for function in functions for number in members.get(function, ())}, "")
     for function in sorted(functions):
         settle(function, members.get(function, {}), others)
