@@ -149,7 +149,7 @@ def test_what_shows_that_no_program_begins_is_no_case() -> None:
     one = runs.none(Bench("hook.so", "", ""), "it does not end", 10.0)
     assert [broken["show"] for broken in report.data(one)["broken"]] == [""]
     assert "--show" not in report.junit(one) + report.text(one, False)
-    assert "10.0 s" in report.text(one, False) and "Not tried:\n  all cases: " in report.text(one, False)
+    assert "10 s, seed 1" in report.text(one, False) and "Not tried:\n  all cases: " in report.text(one, False)
 
 
 @pytest.mark.parametrize("errors, said", [
