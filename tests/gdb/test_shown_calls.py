@@ -41,11 +41,18 @@ KEEP = "python from gdbcuda.live.stopping import shown_calls; kept = list(shown_
 SAY = "python print('in vain', [one.in_vain < 3 for one in kept])"
 
 
-def test_the_next_calls_do_not_stop_where_it_has_returned(local: Scenario, compile_c, tmp_path: Path) -> None:
+STEPPING = pytest.mark.parametrize("stepping", ["set displaced-stepping auto", "set displaced-stepping off"])
+
+
+@STEPPING
+def test_the_next_calls_do_not_stop_where_it_has_returned(
+    local: Scenario, compile_c, tmp_path: Path, stepping: str
+) -> None:
+    """(gdb that steps in place puts each breakpoint back behind the thread that it has stepped off it.)"""
     hook = compile_c("libguardhook.so", HOOK, "-shared")
     program = compile_c("program", MANY, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")
     after = ("tbreak half", "continue", SAY, "tbreak cuMemAlloc_v2", "continue", "finish", "continue")
-    text = local.run(program, ON, LARGE, "RUN", KEEP, *after, hook=hook)
+    text = local.run(program, stepping, ON, LARGE, "RUN", KEEP, *after, hook=hook)
     assert "in vain [True]" in text, text
     assert "Value returned is $1 = 0" in text and "exited normally" in text, text
 
@@ -117,13 +124,14 @@ met, shown_calls.Ending.fall_silent = [], counted
 """
 
 
-def test_after_each_vfork_it_falls_silent_again(local: Scenario, compile_c, tmp_path: Path) -> None:
+@STEPPING
+def test_after_each_vfork_it_falls_silent_again(local: Scenario, compile_c, tmp_path: Path, stepping: str) -> None:
     """(gdb takes all breakpoints out at a vfork, and puts them back.)"""
     hook = compile_c("libguardhook.so", HOOK, "-shared")
     program = compile_c("program", VFORKS, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")
     (tmp_path / "count.py").write_text(COUNT)
     say = "python print('met', len(met) < 40)"
-    text = local.run(program, ON, LARGE, "RUN", f"source {tmp_path}/count.py", "continue", say, hook=hook)
+    text = local.run(program, stepping, ON, LARGE, "RUN", f"source {tmp_path}/count.py", "continue", say, hook=hook)
     assert "exited normally" in text and "met True" in text, text
 
 

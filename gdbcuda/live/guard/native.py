@@ -24,9 +24,9 @@ from gdbcuda.live import process
 from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import leave_to_children, mending, quietly
-from gdbcuda.live.patching import detours
 from gdbcuda.live.placing import inserted, witness
 from gdbcuda.live.stopping import counting
+from gdbcuda.live.threads import standstill
 
 INT3 = 0xCC
 UNLOADED = "its function is not where it was"
@@ -73,7 +73,7 @@ class NativeGuard(Guard):
         own bytes."""
         if inserted.now():
             super().begin()
-        elif detours.steps_in_place():
+        elif standstill.steps_in_place():
             self.put_between(False)
 
     def rest(self) -> None:
@@ -91,7 +91,7 @@ class NativeGuard(Guard):
     def go_on(self, thread: int, pc: int, sp: int) -> None:
         self.is_lowered = self.is_lowered and inserted.always()
         self.is_shown = self.is_shown or not inserted.always()
-        if detours.steps_in_place():
+        if standstill.steps_in_place():
             self.before_step(pc)
         super().go_on(thread, pc, sp)
         self.rest()
@@ -105,7 +105,7 @@ class NativeGuard(Guard):
 
     def let_pass(self, thread: int, pc: int, sp: int) -> None:
         super().let_pass(thread, pc, sp)
-        if self.leaving and detours.steps_in_place() and self.is_inside(pc):
+        if self.leaving and standstill.steps_in_place() and self.is_inside(pc):
             self.inside.add((thread, sp))
 
     def put_between(self, on: bool) -> None:

@@ -30,7 +30,7 @@ def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     if process.differs_from_file(function, FIRST_BYTES):
         raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
     refuse_int3(code)
-    in_place = not standstill.stands_still() and steps_in_place()
+    in_place = not standstill.stands_still() and standstill.steps_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
 
 
@@ -86,13 +86,6 @@ def cold_part(function: int) -> list[tuple[int, Instruction]]:
                 for at, one in instructions(process.original_code(start, function_size(start) or LARGEST_NEIGHBOUR)):
                     found.append((start + at, one))
     return found
-
-
-def steps_in_place() -> bool:
-    """Whether gdb steps a thread over a breakpoint by taking the breakpoint out, all other threads standing still; else
-    it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
-    wanted = gdb.parameter("displaced-stepping")  # None: auto
-    return standstill.stands_still() if wanted is None else not wanted
 
 
 def previous_function(function: int) -> tuple[int, bytes] | None:

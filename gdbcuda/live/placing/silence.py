@@ -16,7 +16,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import inserted
-from gdbcuda.live.threads import standstill
+from gdbcuda.live.threads import arrivals, children, standstill
 
 INT3 = b"\xcc"
 SILENT: PerInferior[set[int]] = PerInferior(set)
@@ -35,8 +35,18 @@ def silence(address: int) -> bool:
     return found
 
 
+def let_pass(address: int, in_vain: int, switch_off: Callable[[], None]) -> int:
+    """In a breakpoint's ``stop``: nobody waits for what comes to it, as so often ``in_vain`` before. How often since it
+    is silent. (Where gdb steps in place it puts the breakpoint back behind the very thread that has come.)"""
+    if not (standstill.stands_still() or standstill.steps_in_place()):
+        # To look is slow, and what is in the way may stay. After a vfork gdb puts all back.
+        return 0 if is_power_of_two(in_vain + 1) and silence(address) else in_vain + 1
+    if not (children.is_one_being_made() or arrivals.is_resumed_at(address)):
+        switch_off()
+    return in_vain + 1
+
+
 def is_power_of_two(number: int) -> bool:
-    """To look whether one can be silent is slow, and what is in the way may stay."""
     return number & (number - 1) == 0
 
 

@@ -13,7 +13,6 @@ from gdbcuda.live import breakpoints
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import own_process, silence, unloading
-from gdbcuda.live.threads import arrivals, children, standstill
 
 
 class Site:
@@ -32,13 +31,11 @@ class Site:
             self.is_off, self.breakpoint.enabled = False, True
 
     def fall_silent(self, address: int) -> None:
-        """Nobody waits for any of the calls that return here now, and each would stop. (As shown calls do.)"""
-        self.in_vain += 1
-        if not standstill.stands_still():
-            if silence.is_power_of_two(self.in_vain) and silence.silence(address):
-                self.in_vain = 0
-        elif not (children.is_one_being_made() or arrivals.is_resumed_at(address)):
-            self.is_off, self.breakpoint.enabled = True, False
+        """Nobody waits for any of the calls that return here now, and each would stop."""
+        self.in_vain = silence.let_pass(address, self.in_vain, self.switch_off)
+
+    def switch_off(self) -> None:
+        self.is_off, self.breakpoint.enabled = True, False
 
 
 class Sites:

@@ -7,7 +7,7 @@ import gdb
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import leaving, own_process, silence, unloading
-from gdbcuda.live.threads import arrivals, call_registers, children, standstill
+from gdbcuda.live.threads import call_registers
 
 Key = tuple[int, int]  # thread number, stack pointer after the return
 
@@ -52,15 +52,11 @@ class Ending(own_process.Internal):
         return any(returns_to(call, self.address) for call in calls.open.values())
 
     def fall_silent(self) -> None:
-        """Or each later return to the same place would stop. (Deleted by `sweep`, for nothing may be deleted here.) In
-        a process that stands still gdb puts them back at each step; and no child is made meanwhile."""
-        self.in_vain += 1
-        if not standstill.stands_still():
-            # To look is slow, and what is in the way may stay. After a vfork gdb puts all back.
-            if silence.is_power_of_two(self.in_vain) and silence.silence(self.address):
-                self.in_vain = 0
-        elif not (children.is_one_being_made() or arrivals.is_resumed_at(self.address)):
-            self.enabled = False
+        """Or each later return to the same place would stop. (Deleted by `sweep`, for nothing may be deleted here.)"""
+        self.in_vain = silence.let_pass(self.address, self.in_vain, self.switch_off)
+
+    def switch_off(self) -> None:
+        self.enabled = False
 
 
 def remember(call: frames.FrameCall, frame: gdb.Frame) -> None:

@@ -26,6 +26,13 @@ def stands_still() -> bool:
     return known == [False]
 
 
+def steps_in_place() -> bool:
+    """Whether gdb steps a thread over a breakpoint by taking the breakpoint out, all other threads standing still; else
+    it lets the thread execute the instruction elsewhere. (gdb manual: "Maintenance Commands", displaced-stepping.)"""
+    wanted = gdb.parameter("displaced-stepping")  # None: auto
+    return stands_still() if wanted is None else not wanted
+
+
 @contextlib.contextmanager
 def other_threads_held() -> Iterator[None]:
     """Errors: `UserError` where there are others, and the debugger cannot hold them (cuda-gdb 13)."""
