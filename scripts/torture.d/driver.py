@@ -75,6 +75,9 @@ class Session:
         numbers, now = self.newly_hit(here), moment()
         again = [self.owner[one] for one in numbers if self.is_told(one, now)]
         note("stop", signal=signal, watches=sorted(self.owner[one] for one in numbers), again=again)
+        if any(watch["thread"] for watch in PLAN["watches"]):
+            threads = sorted((one.num, one.ptid[1]) for one in gdb.selected_inferior().threads())
+            note("threads", kernel=[kernel for _, kernel in threads])
 
     def on_modified(self, one):
         if one.number > 0 and one.hit_count != self.counted.get(one.number, (0,))[0]:

@@ -43,7 +43,7 @@ BROUGHT_LATE = re.compile(  # at a breakpoint, or by a signal; before its librar
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
-GDBS = "gdb waits"  # the kind of what gdb does without us as often: tests/decisions/processes.md
+GDBS = "gdb's own"  # the kind of what gdb does without us as often: tests/decisions/processes.md
 NOBODY_RUNS = "No unwaited-for children left."  # said where the one thread that gdb was stepping is gone
 LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: manual, page 19
 SLOW = "slow"  # the kind of a run that the machine had no time for
@@ -58,6 +58,7 @@ SHARED = "= clone, vm "
 SHARING = re.compile(r"^(= clone, vm(?: and vfork)? \d+: )signal 5$")
 BEHIND_SHARING = re.compile(r"^(= vfork \d+: )signal 5$")
 TERMINATED = re.compile(r"^Program terminated with signal (\w+)", re.MULTILINE)
+TRAPPED = re.compile(r"received signal SIGTRAP, .*\n(?:\[Switching .*\n)?0x([0-9a-f]+) in ")
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
 
 
@@ -82,7 +83,7 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
-    if fault := of_server(session, run) or of_waiting(session, run):
+    if fault := of_server(session, run) or of_waiting(session, run) or of_copied(run):
         return [fault]
     if run.slow:
         return [Difference(SLOW, run.stuck)]
@@ -114,7 +115,17 @@ def of_server(session: Session, run: Outcome) -> Difference | None:
 
 def of_waiting(session: Session, run: Outcome) -> Difference | None:
     is_gdbs = session.in_place and run.killed and run.stuck and NOBODY_RUNS in run.text
-    return Difference(GDBS, f"for a program that was killed: {run.stuck}") if is_gdbs else None
+    return Difference(GDBS, f"it waits for a program that was killed: {run.stuck}") if is_gdbs else None
+
+
+def of_copied(run: Outcome) -> Difference | None:
+    """The program has copied gdb's breakpoint with the bytes that it overwrites, and puts it back when gdb has taken
+    its own away. With gdb alone as often: manual, page 19."""
+    own = {int(line.split()[2], 16) + 1 for line in run.out if line.startswith("# patched ")}
+    for at in TRAPPED.findall(run.text):
+        if int(at, 16) in own:
+            return Difference(GDBS, f"the program has written back a breakpoint that it had copied, at {at}")
+    return None
 
 
 def of_gdb(run: Outcome) -> list[Difference]:
@@ -236,6 +247,8 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
             continue
         if lines & {f"condition {number}" for number in numbers[index]}:
             continue  # the user has taken its condition away
+        if watch.thread is not None and not is_numbered_as_made(run):
+            continue
         values = [note["value"] for note in run.noted("size") if note["watch"] == index]
         hits = sum(note["watches"].count(index) for note in run.noted("stop"))
         if control:  # gdb's own breakpoints do not ask who calls
@@ -249,6 +262,11 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
         judged += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
         found += [replace(one, watch=index) for one in judged]
     return found
+
+
+def is_numbered_as_made(run: Outcome) -> bool:
+    """gdb's number of a thread is the program's and one more; a gdbserver tells of several new ones in any order."""
+    return all(note["kernel"] == sorted(note["kernel"]) for note in run.noted("threads"))
 
 
 def loses_breakpoints(build: Build) -> bool:

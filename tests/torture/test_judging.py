@@ -41,6 +41,22 @@ def kinds(build: Build, watch: Watch, run: Outcome, end: str = "exits") -> set[s
     return {one.kind for one in judging.differences(build, session, plain, run, False)}
 
 
+def test_a_breakpoint_of_gdbs_that_the_program_has_copied(build: Build) -> None:
+    """gdb takes its breakpoint away, and the program puts back what was there when it patched its own function."""
+    trap = 'Thread 1 "program" received signal SIGTRAP, Trace/breakpoint trap.\n0x%016x in cuMemAlloc_v2 () from x.so\n'
+    wrong = [*GOOD, "= wrong: cuMemAlloc_v2(0x5) made 0x1, not 0x2, and returned 0", "# patched 0x7ffff7fbc139"]
+    watch = Watch("", "", "", ["cuMemAlloc_v2"])
+    assert kinds(build, watch, played(wrong, text=trap % 0x7FFFF7FBC13A)) == {judging.GDBS}
+    assert kinds(build, watch, played(wrong, text=trap % 0x7FFFF7FBC139)) == {"result"}
+
+
+@pytest.mark.parametrize(("kernel", "found"), [([7, 8, 9], {"hits"}), ([7, 9, 8], set())])
+def test_threads_that_gdb_numbers_in_another_order(build: Build, kernel: list[int], found: set[str]) -> None:
+    watch = Watch("", "", "", ["cuMemAlloc_v2"], size_class=1, thread=1)
+    run = played(GOOD, *stops(*SIZES, SIZES[0]), {"what": "threads", "kernel": kernel})
+    assert kinds(build, watch, run) == found
+
+
 SIZES = [(1 << 40) + 1, (1 << 40) + 2, (1 << 40) + 3]
 
 
@@ -241,7 +257,7 @@ def test_what_gdbserver_does_without_us_is_told_as_its_own(
 @pytest.mark.parametrize(
     ("in_place", "text", "found"),
     [
-        (True, "No unwaited-for children left.\n", "gdb waits"),
+        (True, "No unwaited-for children left.\n", "gdb's own"),
         (True, "", "stuck"),
         (False, "No unwaited-for children left.\n", "stuck"),
     ],
@@ -253,7 +269,7 @@ def test_gdb_that_waits_for_a_killed_program_is_told_as_gdbs(
     run = Outcome(killed=True, stuck="gdb gdb S (82 ticks), program gone", text=text)
     plain = Outcome(out=GOOD, status=3)
     assert [one.kind for one in judging.differences(build, session, plain, run, False)] == [found]
-    assert Finding(0, found, "").is_gdbs == (found == "gdb waits")
+    assert Finding(0, found, "").is_gdbs == (found == "gdb's own")
 
 
 SHARES, WAITS = "= clone, vm 0: exit 40", "= vfork 0: "
