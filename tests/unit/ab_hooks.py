@@ -44,6 +44,7 @@ HOOKS = {
         void **slot = (void **)(map->l_addr + one->r_offset);
         if (strcmp((char *)known[DT_STRTAB] + symbol->st_name, "cuMemAlloc_v2")) continue;
         mprotect((void *)((unsigned long)slot & -4096ul), 4096, PROT_READ | PROT_WRITE); *slot = own; } }""",
+    "injected": "int InitializeInjection(void) { return write(1, \"injected\\n\", 9) == 9; }",
     "entry_changed": """#include <sys/mman.h>
         __attribute__((constructor)) static void patch(void)
         { void *page = (void *)((unsigned long)dlsym(RTLD_NEXT, "cuMemAlloc_v2") & -4096ul);

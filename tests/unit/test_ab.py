@@ -57,6 +57,7 @@ FOUND = {
     "stream_dropped": {"driver argument cuMemcpyHtoDAsync_v2 hStream: (what cuStreamCreate gave) -> NULL": 1},
     "by_another_thread": {"extra call cuCtxGetCurrent": 1, "extra call cuCtxSetCurrent": 1},
     "slot_changed": {},
+    "injected": {"stdout line added: injected": 1, "not reached: libinjected.so": 1},
     "entry_changed": {},
     "swallowed": {**NOT_FREED, "never forwarded cuMemFree_v2": 2,
                   "result cuMemFree_v2: CUDA_ERROR_INVALID_VALUE -> CUDA_SUCCESS": 1,

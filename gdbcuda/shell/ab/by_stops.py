@@ -8,9 +8,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gdbcuda import elf
 from gdbcuda.compare.outcome import Outcome
 from gdbcuda.files import places
 from gdbcuda.shell.gdb_words import gdb_words
+from gdbcuda.shell.hook_given import INJECTION, named_in
 
 STATUS = re.compile(r"^gdbcuda ab: (?:(\d+)|void), (?:(\d+)|void)$", re.MULTILINE)
 OUT, ERR = "stdout", "stderr"
@@ -24,13 +26,18 @@ def words(program: Sequence[str], hook: str | None, folder: str, log: str, stdin
     given = " ".join(map(shlex.quote, program[1:]))
     commands = [
         "set confirm off", "set pagination off", "handle all nostop noprint pass",
-        *([f"cuda-load {shlex.quote(os.path.abspath(hook))}"] if hook else []),
+        *(loading(os.path.abspath(hook)) if hook else []),
         f"cuda-log start --to {shlex.quote(os.path.abspath(log))}",
         f"run {given} > {path[OUT]} 2> {path[ERR]}{source}",
         'printf "\\ngdbcuda ab: "', "output $_exitcode", 'printf ", "', "output $_exitsignal", 'printf "\\n"',
     ]  # fmt: skip
     asked = [word for command in commands for word in ("-ex", command)]
     return [*gdb_words(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", *asked, program[0]]
+
+
+def loading(hook: str) -> list[str]:
+    is_injected = named_in(elf.open(hook).exported) == INJECTION
+    return [f"cuda-load {shlex.quote(hook)}", *([f"cuda-env {INJECTION}={hook}"] if is_injected else [])]
 
 
 def of_program(gdb: Outcome, folder: str) -> Outcome:

@@ -121,7 +121,7 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
         files[trace_folder.PYTHON_NAMES] = of_python
     if wanted.gpu and any(os.path.basename(word) == "cuda-gdb" for word in words[:MOST_WORDS]):
         raise UserError(gpu_recording.UNDER_CUDA_GDB, page="gpu")
-    of_gpu = gpu_recording.environment(os.environ) if wanted.gpu else {}
+    of_gpu = gpu_recording.environment(environment) if wanted.gpu else {}
     path = made_folder(wanted, words[0], files)
     if wanted.gpu:
         environment.update(of_gpu, **{gpu_recording.FOLDER: path})

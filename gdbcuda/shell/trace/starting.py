@@ -13,7 +13,7 @@ from gdbcuda import elf
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
 from gdbcuda.rings.ring_layout import MOST_RECORDS
-from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.hook_given import INJECTION, hook_given, named_in
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import memory_limit
 from gdbcuda.text import output
@@ -38,7 +38,9 @@ def environment(
         raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
     if last > MOST_RECORDS:
         raise UserError(f"--last is {MOST_RECORDS} at most, not {last}")
-    libraries = [tracer, *([hook_given(hook)] if hook else [])]
+    given = [hook_given(hook)] if hook else []
+    is_injected = bool(given) and named_in(elf.open(given[0]).exported) == INJECTION
+    libraries = [tracer, *([] if is_injected else given)]
     for library in libraries:
         if re.search(r"[ :]", library):
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
@@ -46,7 +48,8 @@ def environment(
     shared = WHOLE_RINGS * fit if keeps_all and not last else 0
     return {**own, LAST: str(fit), SHARED: str(shared), PLACES: ",".join(checked(where)),
             "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
-            "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", ""))}  # fmt: skip
+            "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", "")),
+            **({INJECTION: given[0]} if is_injected else {})}  # fmt: skip
 
 
 def checked(where: Sequence[str]) -> Iterator[str]:
