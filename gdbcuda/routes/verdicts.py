@@ -75,7 +75,7 @@ def why_not_hooked(snapshot: ProcessSnapshot, asker: Linkage, name: str, reached
     """In the user's words, most useful first."""
     if not snapshot.hooks:
         files = ", ".join(snapshot.unsearched_hooks)
-        binds = "may yet bind" if way == UNBOUND else "has not bound"
+        binds = "may yet bind" if way in (UNBOUND, "by name") else "has not bound"
         return f"{files} {binds} it elsewhere" if files else "no hook library is loaded"
     hook = snapshot.hooked_names.get(name)
     if hook is None:

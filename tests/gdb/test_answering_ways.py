@@ -132,8 +132,10 @@ def test_an_audit_library(scenario: Scenario, compile_c, flags: tuple[str, ...])
     source = re.sub(r".*InitializeInjection.*", "", INJECTED)
     program = compile_c("program", source, f"-L{scenario.shim}/standin", "-l:libcuda.so.1", *flags)
     text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-layers",
-                        "cuda-route cuMemAlloc_v2", "continue", "cuda-log show", hook=None)  # fmt: skip
+                        "cuda-route cuMemAlloc_v2", "continue", "cuda-log show", "cuda-coverage",
+                        hook=None)  # fmt: skip
     skip_where_it_is_unseen(text)
+    assert "libaudit.so: 1 of 1 function reached, in 1 call" in text, text
     assert stops(text) == ["hook libaudit.so own_alloc for"]
     assert re.search(r"^hook +libaudit.so +answers for cuMemAlloc_v2 +what it exports +namespace$", text, re.MULTILINE)
     assert re.search(r"cuMemAlloc_v2 +app program +PLT, bound +hook libaudit.so own_alloc +hooked", text)

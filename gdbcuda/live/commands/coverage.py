@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
+from gdbcuda.calls.sinks import Kept
 from gdbcuda.command_line.argument_types import FILE
 from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
 from gdbcuda.live.commands.check import file_here
-from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.recording import call_log
 from gdbcuda.log.options import CoverageOptions
@@ -24,7 +26,8 @@ def cuda_coverage(wanted: SessionCoverageOptions) -> str:
 
     All is read out of the recorded calls: 'cuda-log start', then run. 'gdbcuda log coverage' says the same of log
     files, of several together. The ways are: by name (the loader bound it), cuGetProcAddress (the caller had asked
-    for it), dlsym, table (a pointer that came otherwise).
+    for it), dlsym, overwritten entry (the hook has written a jump over the driver's function), rewritten slot (over
+    the caller's pointer to it), table (a pointer that came otherwise).
 
     Examples:
       cuda-coverage
@@ -36,7 +39,7 @@ def cuda_coverage(wanted: SessionCoverageOptions) -> str:
     kept = call_log.SESSION.kept
     if not kept.calls:
         return nothing_recorded()
-    file = hooked.HookFile(wanted.hook or hook_here())
+    file = hooked.HookFile(wanted.hook or hook_here(kept))
     found = reached.Coverage(file).feed(events(list(kept.calls)), call_log.writer().table, kept.notes)
     told = coverage_text.told(found, wanted.json, wanted.all, wanted.lcov)
     if wanted.json:
@@ -44,12 +47,18 @@ def cuda_coverage(wanted: SessionCoverageOptions) -> str:
     return render.fold_to_screen("\n\n".join(filter(None, (told, not_kept()))))
 
 
-def hook_here() -> str:
-    """`UserError` where there is none, or its file is on another machine."""
-    hooks = layers.hooks()
+def hook_here(kept: Kept) -> str:
+    """`UserError` where there is none, or its file is on another machine. Of a process that is gone, the log knows one
+    that nobody has named."""
+    hooks = layers.hooks() or hooks_of(kept)
     if not hooks:
-        raise UserError(presence.nothing_there())
+        raise UserError("no hook library has a call in the log; name one: cuda-coverage ./libhook.so")
     path = file_here(hooks[0])
     if not path:
         raise UserError(f"{hooks[0]} is not a file of this machine: name a copy, cuda-coverage FILE")
     return path
+
+
+def hooks_of(kept: Kept) -> list[str]:
+    files = {os.path.basename(file): file for _, file in kept.notes.objects}
+    return [files[name] for name in {call.object: None for call in kept.calls if call.layer == "hook"} if name in files]
