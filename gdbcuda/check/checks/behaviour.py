@@ -128,6 +128,7 @@ def asks_next_only(subject: Subject) -> Answer:
     found = [(f, s) for f, s in _hooks(subject) if library.code.passes_next(s.value, s.size)]
     blind = [f.symbol for f, s in found if not library.code.compares_with_null(s.value, s.size)]
     if blind and "dlsym" in library.exported:  # programs that load the driver come here too
-        return Answered(f"{some(blind)} calls what RTLD_NEXT gives without looking at it", severity="warning")
+        call = "calls" if len(blind) == 1 else "call"
+        return Answered(f"{some(blind)} {call} what RTLD_NEXT gives without looking at it", severity="warning")
     seen = f"RTLD_NEXT is passed in {some([f.symbol for f, _ in found])}, and the library never calls dlopen"
     return Answered(seen, means="" if blind else f"{_NEXT_FINDS}; the library tests for that") if found else None

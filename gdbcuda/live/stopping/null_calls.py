@@ -12,7 +12,8 @@ from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 
 HINTS = {
-    "hook": "a real function that it does not have; cuda-route --null lists those, and why",
+    "hook": "a real function that it does not have; cuda-route --null lists the pointers that it keeps, "
+            "cuda-dlsym log on, before run, shows what it asks for in vain",
     "runtime": "a function that it was not given; cuda-dlsym log on, before run, shows who answers with nothing",
 }
 
