@@ -12,9 +12,10 @@ from scenario import Scenario
 
 HEADER = """
 extern "C" int cudaMalloc(void **devPtr, unsigned long size);
+namespace { inline int cudaMalloc(void **devPtr, unsigned long size, int) { return ::cudaMalloc(devPtr, size); } }
 template <class T> static inline int cudaMalloc(T **devPtr, unsigned long size)
 {
-    return ::cudaMalloc((void **)(void *)devPtr, size);
+    return cudaMalloc((void **)(void *)devPtr, size, 0);
 }
 """
 PROGRAM = """
@@ -81,4 +82,4 @@ def test_in_a_log_of_the_recorder(local: Scenario, program: Path) -> None:
     text = local.run(program, "cuda-log start --fast cudaMalloc", "RUN", "cuda-log show", hook=None)
     callers = re.findall(r"cudaMalloc\(devPtr=.*  by (.*)$", text, re.MULTILINE)
     outside = "Pool::grow(unsigned long)" in text
-    assert len(callers) == 2 and (outside or all(one.startswith("cudaMalloc<float>") for one in callers)), text
+    assert len(callers) == 2 and (outside or all(" cudaMalloc" in one.replace("::", " ") for one in callers)), text

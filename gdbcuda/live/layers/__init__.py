@@ -126,13 +126,17 @@ def layer_beside(name: str, hooks: tuple[MeantFile, ...]) -> str:
 def layer_of(address: int, function: str = "") -> str:
     """Layer of a code address. A runtime function found inside the program is its static cudart."""
     layer = layer_of_object(process.object_of(address))
-    if layer == "app" and function:
-        from gdbcuda.live.layers import table_version
+    return "runtime" if layer == "app" and function and is_static_runtime(address, function) else layer
 
-        known = table_version.function(function)
-        if function.startswith(STATIC_RUNTIME) or (known is not None and known.api == "runtime"):
-            return "runtime"
-    return layer
+
+def is_static_runtime(address: int, function: str) -> bool:
+    """An overload of C++ that CUDA's headers have put there is called as a function of the runtime, too: but not by its
+    symbol."""
+    from gdbcuda.live.layers import table_version
+
+    known = table_version.function(function)
+    is_named = known is not None and known.api == "runtime" and process.symbol_of(address)[0] == function
+    return is_named or function.startswith(STATIC_RUNTIME)
 
 
 def matches(wanted: str, layer: str, name: str) -> bool:
