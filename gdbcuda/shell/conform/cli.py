@@ -51,6 +51,8 @@ def run(wanted: ConformOptions) -> int:
         raise UserError(f"name the hook library, for example: {_EXAMPLES[0]}")
     if wanted.jobs < 1:
         raise UserError("--jobs is how many cases are played at a time, 1 or more")
+    if wanted.jobs > 1 and wanted.real:
+        raise UserError("--real plays one case at a time: each would find in the GPU's numbers what the others take")
     if wanted.output and not wanted.show:
         raise UserError(f"-o is where --show writes, for example: {_SHOWING} -o case")
     if wanted.show:
