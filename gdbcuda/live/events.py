@@ -102,6 +102,8 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         dying.on_stop,
         if_loaded("running.together", "on_stop"),
         if_loaded("running.to_the_end", "on_stop"),
+        own_process.on_stop,
+        locations.on_stop,
     ),
     "before_prompt": (
         gdb_cli.catch_up,

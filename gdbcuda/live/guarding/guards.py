@@ -184,7 +184,7 @@ def on_stop(event: object = None) -> None:
         lift_shown(state)
         clean()
         renew(waiting())
-        if left_behind.is_told_late():
+        if letting_go.is_told_late():
             leave_functions_own(state)
 
 

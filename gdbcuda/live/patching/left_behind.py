@@ -20,13 +20,13 @@ from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, trampoline_space
 from gdbcuda.live.patching.spare_room import ROOM, Leftover
+from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import raw_stacks
 from gdbcuda.machine.detour import Detour
 from gdbcuda.machine.trampoline import Trampoline
 from gdbcuda.text.sentences import counted
 
-IS_END_TOLD = hasattr(gdb.events, "gdb_exiting")  # gdb 12
 STAYS = """gdbcuda: code of {} stays in the program, where nothing leads to any more: gdb has told of
   it too late. The command 'detach', typed, takes it out (in VS Code: -exec detach)
 """
@@ -46,13 +46,9 @@ class SeenAtStop:
 SEEN: PerInferior[SeenAtStop] = PerInferior(SeenAtStop)
 
 
-def is_told_late() -> bool:
-    return not IS_END_TOLD or console.is_machine_interface()
-
-
 def watch() -> None:
     """(The event about a process that is killed is the same as behind a detach.)"""
-    for hook in ("hook-kill", "kill hook-inferiors") if is_told_late() else ():
+    for hook in ("hook-kill", "kill hook-inferiors") if letting_go.is_told_late() else ():
         user_hooks.add(hook, "patching.left_behind", "on_asked")
 
 
@@ -108,5 +104,5 @@ def tell_what_stays(event: gdb.ExitedEvent, seen: SeenAtStop) -> None:
     to.)"""
     made = len(ROOM.of(event.inferior).taken) if seen.entries and seen.is_far else 0
     goes_on = not hasattr(event, "exit_code") and not seen.is_asked
-    if made and goes_on and (IS_END_TOLD or event.inferior.was_attached):
+    if made and goes_on and (letting_go.IS_END_TOLD or event.inferior.was_attached):
         console.write(STAYS.format(counted(made, "guard")))

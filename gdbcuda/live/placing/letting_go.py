@@ -12,11 +12,23 @@ from typing import Callable
 import gdb
 
 from gdbcuda.live import process
-from gdbcuda.live.host import breakpoint_table, inferiors
+from gdbcuda.live.host import breakpoint_table, console, inferiors
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import children
 
+IS_END_TOLD = hasattr(gdb.events, "gdb_exiting")  # gdb 12
 BEFORE: list[Callable[[], None]] = []  # what else is taken back then
+
+
+def is_told_late() -> bool:
+    """Then what has to be done before it goes is done at each stop: of its end an old gdb does not tell, nor of MI's
+    -target-detach any."""
+    return not IS_END_TOLD or console.is_machine_interface()
+
+
+def may_leave_children() -> bool:
+    """At this stop, and nobody will hear of it before."""
+    return is_told_late() and process.is_alive() and not process.is_running() and bool(children.waiting())
 
 
 def watch() -> None:
