@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 
 CALL_THE_ENGINE = (
     ("_engine_run_backward", "/torch/autograd/graph.py"),

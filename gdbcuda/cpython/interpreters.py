@@ -6,7 +6,7 @@ from typing import Callable, Optional
 
 from gdbcuda.cpython import debug_offsets
 from gdbcuda.cpython.layouts import KNOWN, Layout
-from gdbcuda.cpython.stacks import Interpreter
+from gdbcuda.cpython.thread_frames import Interpreter
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import Memory
 

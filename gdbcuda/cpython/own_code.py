@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 
 NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 INSTALLED = re.compile(r".*/(?:site|dist)-packages/")

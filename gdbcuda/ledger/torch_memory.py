@@ -13,7 +13,7 @@ from typing import Any
 
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import data
 from gdbcuda.ledger.blocks import Block

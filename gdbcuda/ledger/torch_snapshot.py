@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Callable, NoReturn
 
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import UserError
 from gdbcuda.files import reading
 from gdbcuda.text.printable import visible

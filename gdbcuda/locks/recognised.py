@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.locks import layouts
+from gdbcuda.locks import glibc_locks
 from gdbcuda.locks.waits import OPERATION, PRIVATE, WAITS_FOR_OWNER, WaitingCall
 from gdbcuda.memory import Memory
 
@@ -85,14 +85,14 @@ def word_at(memory: Memory, address: int) -> int:
 
 def is_mutex(memory: Memory, address: int) -> bool:
     try:
-        return layouts.mutex_at(memory, address).is_plausible
+        return glibc_locks.mutex_at(memory, address).is_plausible
     except Unreadable:
         return False
 
 
 def is_semaphore(memory: Memory, address: int, operation: int) -> bool:
     try:
-        found = layouts.semaphore_at(memory, address)
+        found = glibc_locks.semaphore_at(memory, address)
     except Unreadable:
         return False
     return found.is_plausible and bool(operation & PRIVATE) == (not found.shared)
@@ -103,24 +103,24 @@ def plain(kind: str, address: int, memory: Memory) -> Lock:
 
 
 def mutex(kind: str, address: int, memory: Memory) -> Lock:
-    found = layouts.mutex_at(memory, address)
+    found = glibc_locks.mutex_at(memory, address)
     remark = found.remark or ("" if found.owner else "nobody has it now")
     return Lock(kind, address, found.owner, found.traits, remark)
 
 
 def rwlock(kind: str, word: int, memory: Memory) -> Lock:
-    return rwlock_there(kind, layouts.rwlock_around(memory, word), memory)
+    return rwlock_there(kind, glibc_locks.rwlock_around(memory, word), memory)
 
 
 def rwlock_there(kind: str, address: int, memory: Memory) -> Lock:
-    found = layouts.rwlock_at(memory, address)
+    found = glibc_locks.rwlock_at(memory, address)
     readers = "1 reader has it" if found.readers == 1 else f"{found.readers} readers have it"
     remark = f"{readers}; it keeps no names of readers" if found.readers else "nobody has it now"
     return Lock(kind, address, found.writer, found.traits, "" if found.writer else remark)
 
 
 def semaphore(kind: str, address: int, memory: Memory) -> Lock:
-    found = layouts.semaphore_at(memory, address)
+    found = glibc_locks.semaphore_at(memory, address)
     return Lock(kind, address, remark=f"its value is {found.value}; {NO_OWNER[kind]}")
 
 

@@ -14,7 +14,7 @@ from gdbcuda.calls.references import Details, References
 from gdbcuda.condition.grammar import parser, syntax
 from gdbcuda.condition.grammar.unknown import RESULTS
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import object_names
 from gdbcuda.log import recorded

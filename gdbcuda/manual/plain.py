@@ -6,8 +6,8 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from gdbcuda.manual.blocks import INDENT, ITEM, blocks, rows_of
 from gdbcuda.manual.inline import unmarked
+from gdbcuda.manual.markdown_blocks import INDENT, ITEM, blocks, rows_of
 from gdbcuda.manual.pages import pages
 from gdbcuda.text import render
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gdbcuda.manual.blocks import ITEM, blocks, rows_of
 from gdbcuda.manual.inline import unmarked
+from gdbcuda.manual.markdown_blocks import ITEM, blocks, rows_of
 from gdbcuda.manual.pages import Page, pages
 from gdbcuda.text.sentences import meant
 

@@ -11,7 +11,7 @@ from gdbcuda.calls.reader import Log
 from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.calls.references import BEFORE, CONFINED, GAP, LOST
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.gpu.gpu_calls import POSITIONS
 from gdbcuda.rings import ring, ring_calls, ring_words
 from gdbcuda.rings.ring import Record

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from gdbcuda.cpython.line_tables import line_at
-from gdbcuda.cpython.objects import KINDS
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.python_objects import KINDS
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.rings.ring_layout import MAGIC_CODE, MAGIC_STACK, MOST_PYTHON, NOWHERE_KNOWN, TOLD, WORD
 
 HEADS = {MAGIC_STACK: 3, MAGIC_CODE: TOLD["SIZE"]}  # words

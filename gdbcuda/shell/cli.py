@@ -37,7 +37,7 @@ MODULES = {  # only that of the command is loaded: a shell's completion or a Mak
     "ide": "gdbcuda.ide.cli",
     "remote": "gdbcuda.remote.cli",
     "install": "gdbcuda.shell.install",
-    "completion": "gdbcuda.shell.completion",
+    "completion": "gdbcuda.shell.bash_completion",
 }
 MISTAKE, FAULT, INTERRUPTED, UNREAD = 2, 70, 130, 141  # the last two as a shell counts SIGINT and SIGPIPE; sysexits.h
 

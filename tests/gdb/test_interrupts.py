@@ -142,10 +142,10 @@ import _thread, sys
 class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == "gdbcuda.manual.blocks":
+        if name == "gdbcuda.manual.markdown_blocks":
             sys.meta_path.remove(Finder)
             _thread.interrupt_main()
-for name in ("gdbcuda.manual.blocks", "gdbcuda.manual.inline"):
+for name in ("gdbcuda.manual.markdown_blocks", "gdbcuda.manual.inline"):
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Finder)
 end

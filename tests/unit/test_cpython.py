@@ -19,8 +19,8 @@ from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 
 from gdbcuda.cpython.interpreters import interpreter
 from gdbcuda.cpython.layouts import KNOWN
-from gdbcuda.cpython.objects import PythonCode
-from gdbcuda.cpython.stacks import Interpreter, PythonStack
+from gdbcuda.cpython.python_objects import PythonCode
+from gdbcuda.cpython.thread_frames import Interpreter, PythonStack
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import image
 from gdbcuda.memory import DictMemory

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from gdbcuda.errors import UserError
-from gdbcuda.manual import blocks, cli, inline, plain, search
+from gdbcuda.manual import cli, inline, markdown_blocks, plain, search
 from gdbcuda.manual.pages import FOLDER, Page, pages, read, topic_of
 from gdbcuda.text import faults
 from gdbcuda.text.render import visible_width
@@ -44,7 +44,7 @@ def test_a_page_fits_the_terminal(page: Page, width: int) -> None:
 
 @each_page
 def test_a_command_of_a_session_stays_a_line(page: Page) -> None:
-    code = [line for kind, block in blocks.blocks(page.text.splitlines()) if kind == "code" for line in block]
+    code = [line for kind, block in markdown_blocks.blocks(page.text.splitlines()) if kind == "code" for line in block]
     typed = [f"    {line}" for line in code if line.startswith(("$ ", "(gdb) "))]
     assert set(typed) <= set(shown(page.text, 40).split("\n"))
 
@@ -52,7 +52,7 @@ def test_a_command_of_a_session_stays_a_line(page: Page) -> None:
 @each_page
 def test_no_mark_is_left_outside_of_code(page: Page) -> None:
     """And no word is lost: what stands between the marks comes."""
-    code = {line for kind, block in blocks.blocks(page.text.splitlines()) if kind == "code" for line in block}
+    code = {line for kind, block in markdown_blocks.blocks(page.text.splitlines()) if kind == "code" for line in block}
     lines = [line for line in shown(page.text, None).split("\n") if line[4:] not in code]
     assert [line for line in lines if re.search(r"`|\*\*|\]\(|^#|\\\||^\|", line)] == []
     read_words = re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", page.text))
@@ -63,7 +63,8 @@ def test_no_mark_is_left_outside_of_code(page: Page) -> None:
 @each_page
 def test_code_comes_as_it_is_where_nobody_looks(page: Page) -> None:
     text = shown(page.text, None)
-    code = [line for kind, block in blocks.blocks(page.text.splitlines()) if kind == "code" for line in block if line]
+    blocks = markdown_blocks.blocks(page.text.splitlines())
+    code = [line for kind, block in blocks if kind == "code" for line in block if line]
     assert [line for line in code if f"    {line}\n" not in text + "\n"] == []
 
 
@@ -88,7 +89,7 @@ $ # no heading
 ```
 1. first
 """
-    assert [kind for kind, _ in blocks.blocks(text.splitlines())] == [
+    assert [kind for kind, _ in markdown_blocks.blocks(text.splitlines())] == [
         "heading", "paragraph", "item", "item", "table", "code", "code", "item"]  # fmt: skip
     assert shown(text) == """Title
 =====

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 
 OWN = "/home/me/project/models/llama.py"
 INSTALLED = "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"

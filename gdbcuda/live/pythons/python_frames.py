@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import gdb
 from gdb.FrameDecorator import FrameDecorator
 
-from gdbcuda.cpython.stacks import PythonFrame, entered
+from gdbcuda.cpython.thread_frames import PythonFrame, entered
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text.printable import visible
 

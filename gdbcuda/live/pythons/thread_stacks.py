@@ -12,7 +12,7 @@ import gdb
 
 from gdbcuda.cpython import autograd
 from gdbcuda.cpython.interpreters import Find, interpreter
-from gdbcuda.cpython.stacks import Interpreter, PythonFrame, PythonStack, ThreadState
+from gdbcuda.cpython.thread_frames import Interpreter, PythonFrame, PythonStack, ThreadState
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import process

@@ -20,7 +20,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, GAP, HEARD, LOST, OVERWRITTEN, REDIRECTED
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process

@@ -19,7 +19,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.calls.stacks import Open, Stacks
-from gdbcuda.cpython.stacks import PythonFrame, entered
+from gdbcuda.cpython.thread_frames import PythonFrame, entered
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import uprobes

@@ -14,7 +14,7 @@ from typing import Callable
 
 from gdbcuda.calls.record import Call
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.stacks import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.patching import agent

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gdbcuda.cpython.layouts import NOWHERE, Layout
-from gdbcuda.cpython.objects import CodeObjects, PythonCode, half, word
+from gdbcuda.cpython.python_objects import CodeObjects, PythonCode, half, word
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import Memory
 
