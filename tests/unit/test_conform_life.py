@@ -10,7 +10,7 @@ from conform_hooks import BEGIN, ConformFiles
 from shim_support import HOOK
 
 from gdbcuda.compare.findings import Difference
-from gdbcuda.contract.report import ConformReport, text
+from gdbcuda.contract.case_report import ConformReport, text
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 import pytest
 
 from gdbcuda.compare.findings import Allowed
+from gdbcuda.contract import case_report
 from gdbcuda.contract import patience as patience_of_runs
-from gdbcuda.contract import report
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.case_report import ConformReport
 from gdbcuda.contract.patience import MOST_HANGS, SHORT, USUAL, Patience
 from gdbcuda.contract.registry import Broken, Case, load_groups
-from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running import runs
 from gdbcuda.contract.running.turns import RARELY, Turns
 from gdbcuda.contract.showing_program import complaint
@@ -105,21 +105,21 @@ def test_who_is_known_to_hang_is_not_waited_for_as_long(monkeypatch: pytest.Monk
 
 def test_what_there_was_no_time_for_is_told_by_group() -> None:
     one = ConformReport("hook.so", 1, ran=["status/cuInit"], not_run=["books/cuMemAlloc_v2", "status/cuMemFree_v2"])
-    assert report.data(one)["not_run"] == one.not_run
-    late = ElementTree.fromstring(report.junit(one).partition("?>")[2])
+    assert case_report.data(one)["not_run"] == one.not_run
+    late = ElementTree.fromstring(case_report.junit(one).partition("?>")[2])
     assert [case.get("name") for case in late if case.find("skipped") is not None] == one.not_run
     assert (late.get("tests"), late.get("skipped")) == ("3", "2")
-    assert "for 2 more there was no time" in report.text(one, False)
-    rows = [line.split() for line in report.by_group(one).splitlines()]
+    assert "for 2 more there was no time" in case_report.text(one, False)
+    rows = [line.split() for line in case_report.by_group(one).splitlines()]
     assert rows[2:] == [["books", "0", "0", "1"], ["status", "1", "0", "1"]]
     one.not_run.clear()
-    assert "no time" not in report.text(one, False)
+    assert "no time" not in case_report.text(one, False)
 
 
 def test_where_no_case_was_run_nothing_is_kept() -> None:
     one = ConformReport("hook.so", 1, not_run=["status/cuInit"])
     assert one.status == 2
-    assert report.text(one, False).startswith("No case of hook.so was run: there was no time (--seconds).")
+    assert case_report.text(one, False).startswith("No case of hook.so was run: there was no time (--seconds).")
 
 
 def test_a_ctrl_c_tells_what_was_found() -> None:
@@ -131,7 +131,7 @@ def test_a_ctrl_c_tells_what_was_found() -> None:
     chosen = [Case("status", "cuInit", lambda _: [Broken("wrong")]), Case("status", "random", ended, is_long=True)]
     one = runs.of(bench, chosen, 60, Allowed.of_file(None))
     assert (one.status, one.ran, one.not_run) == (130, ["status/cuInit"], ["status/random"])
-    assert "in 1 of 1 case; for 1 more there was no time (Ctrl-C)" in report.text(one, False)
+    assert "in 1 of 1 case; for 1 more there was no time (Ctrl-C)" in case_report.text(one, False)
     assert bench.so_far == ", 1 of 2 cases, 1 finding"
 
 

@@ -15,8 +15,8 @@ from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, Caller
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.c_program import ShownCall
 from gdbcuda.contract.calling import callbacks, contexts, remembered
+from gdbcuda.contract.calling.call_values import difference, same, shown, status_text
 from gdbcuda.contract.calling.told_calls import Called
-from gdbcuda.contract.calling.values import difference, same, shown, status_text
 from gdbcuda.contract.program import ANSWER, Program
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget

@@ -9,8 +9,8 @@ from gdbcuda.contract.answers import driver_calls
 from gdbcuda.contract.argument_kinds import to_bytes
 from gdbcuda.contract.arguments import OUT, Arguments, CallerMemory
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.calling.call_values import same
 from gdbcuda.contract.calling.told_calls import Called
-from gdbcuda.contract.calling.values import same
 from gdbcuda.contract.program import ANSWER, Program
 
 SUCCESS = 0

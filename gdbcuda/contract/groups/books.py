@@ -8,7 +8,7 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.books import at_once, devices, fixed_sequences, random_sequences, sharing
+from gdbcuda.contract.books import at_once, fixed_sequences, other_devices, random_sequences, sharing
 from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
 from gdbcuda.contract.books.sequences import RESERVER
@@ -83,7 +83,7 @@ def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench
 
 
 def on_devices(player: Player, allocator: api.Function, bench: Bench) -> Iterable[Broken]:
-    return if_there(player, allocator, devices.faults, bench)
+    return if_there(player, allocator, other_devices.faults, bench)
 
 
 def by_sharing(player: Player, way: SharingWay, bench: Bench) -> Iterable[Broken]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda.compare.findings import Allowed, Difference
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.case_report import ConformReport
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Broken, Case
-from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running.turns import Turn, Turns
 from gdbcuda.contract.running.workers import Played, finished, workers
 from gdbcuda.errors import UserError

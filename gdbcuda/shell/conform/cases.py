@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from gdbcuda import elf
 from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract.bench import LIBRARY_PATH, Bench
+from gdbcuda.contract.case_report import ConformReport
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Case, load_groups
-from gdbcuda.contract.report import ConformReport
 from gdbcuda.contract.running import runs
 from gdbcuda.errors import UserError
 from gdbcuda.files import places

@@ -10,7 +10,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.shell.conform.options import ConformOptions
 
 if TYPE_CHECKING:
-    from gdbcuda.contract.report import ConformReport
+    from gdbcuda.contract.case_report import ConformReport
 
 _ABOUT = """\
 Calls every API function that the hook library has, by every way that leads to it, over the stand-in driver (no GPU is
@@ -38,8 +38,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(wanted: ConformOptions) -> int:
     from gdbcuda.compare.findings import Allowed
+    from gdbcuda.contract.case_report import groups_text
     from gdbcuda.contract.registry import load_groups
-    from gdbcuda.contract.report import groups_text
     from gdbcuda.files import user_files
     from gdbcuda.shell.conform import cases
     from gdbcuda.text import output
@@ -85,7 +85,7 @@ def tell(wanted: ConformOptions, report: ConformReport) -> None:
     import json
 
     from gdbcuda.compare.findings import allow_file
-    from gdbcuda.contract import report as reports
+    from gdbcuda.contract import case_report as reports
     from gdbcuda.files import user_files
     from gdbcuda.text import output, render
     from gdbcuda.text.printable import visible
