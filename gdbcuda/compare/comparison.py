@@ -9,8 +9,8 @@ from gdbcuda.calls.references import NOTHING, References
 from gdbcuda.compare.findings import Findings
 from gdbcuda.compare.matching import Pair, aligned, moved, partners
 from gdbcuda.compare.passed_on import PassedOn, resolves
+from gdbcuda.compare.run_values import ValueReader, behind
 from gdbcuda.compare.sides import ComparedCall, ComparedProcess, ComparedThread, RunSide
-from gdbcuda.compare.values import ValueReader, behind
 from gdbcuda.log.views.pairs import ARGUMENTS, OUT, RESULT, Pairs, PairsOfThread, UnlikeValue, is_address, unlike_values
 
 WORDS = {ARGUMENTS: "argument", OUT: "out", RESULT: "result"}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from gdbcuda import api
 from gdbcuda.compare.findings import Findings
+from gdbcuda.compare.run_values import ValueReader
 from gdbcuda.compare.sides import ComparedCall, RunSide
-from gdbcuda.compare.values import ValueReader
 from gdbcuda.log.views.changes import changed
 
 RESOLVING = "proc-address"  # the role of what hands out functions: that the hook's own are other ones is its job

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 from gdbcuda import api
 from gdbcuda.condition import typed, words
-from gdbcuda.condition.grammar import syntax
-from gdbcuda.condition.grammar.lexer import INT_MAX, Integer, Text
-from gdbcuda.condition.grammar.show import show
-from gdbcuda.condition.grammar.unknown import unknown
-from gdbcuda.condition.numbers import (
+from gdbcuda.condition.arithmetic import (
     COMPARISONS,
     DOUBLE,
     SIGNED,
@@ -23,6 +19,10 @@ from gdbcuda.condition.numbers import (
     negate,
     wrap,
 )
+from gdbcuda.condition.grammar import syntax
+from gdbcuda.condition.grammar.lexer import INT_MAX, Integer, Text
+from gdbcuda.condition.grammar.show import show
+from gdbcuda.condition.grammar.unknown import unknown
 from gdbcuda.condition.pointees import Resolver, kind_of
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import UserError

@@ -12,10 +12,10 @@ from typing import NoReturn
 
 from gdbcuda import api
 from gdbcuda.condition import typed
+from gdbcuda.condition.arithmetic import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.grammar import syntax
 from gdbcuda.condition.grammar.parser import ONE_LEVEL
 from gdbcuda.condition.grammar.unknown import alike
-from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import UserError
 from gdbcuda.machine import abi

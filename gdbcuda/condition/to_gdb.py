@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gdbcuda.condition import typed
+from gdbcuda.condition.arithmetic import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.grammar.show import escaped
-from gdbcuda.condition.numbers import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi
 

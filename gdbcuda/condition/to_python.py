@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Union
 
 from gdbcuda.condition import typed
-from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, Number, arithmetic, convert, negate, wrap
+from gdbcuda.condition.arithmetic import COMPARISONS, DOUBLE, Number, arithmetic, convert, negate, wrap
 from gdbcuda.condition.place import Surroundings
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import Unreadable

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
-from gdbcuda.condition.numbers import SIGNED, UNSIGNED, Number
+from gdbcuda.condition.arithmetic import SIGNED, UNSIGNED, Number
 
 
 @dataclass(frozen=True)

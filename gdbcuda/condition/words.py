@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gdbcuda.condition import typed
+from gdbcuda.condition.arithmetic import COMPARISONS, MIRRORED, UNSIGNED
 from gdbcuda.condition.grammar import parser, syntax
 from gdbcuda.condition.grammar.lexer import Integer
 from gdbcuda.condition.grammar.show import show
-from gdbcuda.condition.numbers import COMPARISONS, MIRRORED, UNSIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.errors import UserError
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.condition import Condition, typed
-from gdbcuda.condition.numbers import DOUBLE, SIGNED
+from gdbcuda.condition.arithmetic import DOUBLE, SIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi
 from gdbcuda.observe.bpftrace_text import TEXT_SIZE

@@ -25,7 +25,7 @@ from test_condition_x86 import COUNTER, called, compiled, parsed_or_none, predic
 
 from gdbcuda import condition
 from gdbcuda.condition import typed
-from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, SIGNED, UNSIGNED
+from gdbcuda.condition.arithmetic import COMPARISONS, DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.place import within
 from gdbcuda.machine import abi
 

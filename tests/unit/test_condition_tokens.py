@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gdbcuda import api, condition
-from gdbcuda.condition import numbers
+from gdbcuda.condition import arithmetic
 from gdbcuda.condition.grammar.lexer import INT_MAX, Integer, Text, Token, tokens
 from gdbcuda.condition.to_python import RecordedText
 from gdbcuda.errors import Unreadable, UserError
@@ -127,7 +127,7 @@ def test_words_have_their_columns() -> None:
     ],
 )
 def test_division_is_towards_zero(op: str, left: int, right: int, result: int) -> None:
-    assert numbers.arithmetic(op, left, right, numbers.SIGNED) == result
+    assert arithmetic.arithmetic(op, left, right, arithmetic.SIGNED) == result
 
 
 @pytest.mark.parametrize(("divisor", "quotient"), [

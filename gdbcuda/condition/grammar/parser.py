@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gdbcuda.condition.arithmetic import COMPARISONS
 from gdbcuda.condition.grammar import lexer
 from gdbcuda.condition.grammar.lexer import Integer, Token
 from gdbcuda.condition.grammar.syntax import (
@@ -16,7 +17,6 @@ from gdbcuda.condition.grammar.syntax import (
     WrittenUnary,
     fold,
 )
-from gdbcuda.condition.numbers import COMPARISONS
 from gdbcuda.errors import UserError
 from gdbcuda.text import cplusplus
 from gdbcuda.text.units import multiplier

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gdbcuda.condition.arithmetic import COMPARISONS
 from gdbcuda.condition.grammar.lexer import BARE_PLACE, INT_MAX, Integer, Text
 from gdbcuda.condition.grammar.syntax import STRENGTH, Binary, Counting, Name, Node, Path, WrittenCallerIn, WrittenUnary
-from gdbcuda.condition.numbers import COMPARISONS
 
 BITWISE = ("|", "^", "&")
 

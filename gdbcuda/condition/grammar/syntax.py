@@ -11,8 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
+from gdbcuda.condition.arithmetic import (
+    COMPARISONS,
+    DOUBLE,
+    SIGNED,
+    UNSIGNED,
+    Number,
+    arithmetic,
+    common,
+    convert,
+    negate,
+)
 from gdbcuda.condition.grammar.lexer import Integer, Text
-from gdbcuda.condition.numbers import COMPARISONS, DOUBLE, SIGNED, UNSIGNED, Number, arithmetic, common, convert, negate
 from gdbcuda.errors import UserError
 
 LEVELS = (

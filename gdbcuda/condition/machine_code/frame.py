@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 
 from gdbcuda.condition import typed
-from gdbcuda.condition.numbers import DOUBLE
+from gdbcuda.condition.arithmetic import DOUBLE
 from gdbcuda.machine import abi
 from gdbcuda.machine.x86_write import NAMES, R10, RAX, RSP, At, Code, CodeConstant
 

@@ -12,10 +12,10 @@ import struct
 from collections.abc import Callable, Sequence
 
 from gdbcuda.condition import typed
+from gdbcuda.condition.arithmetic import DOUBLE, MIRRORED, SIGNED, UNSIGNED
 from gdbcuda.condition.machine_code.arithmetic import load, to_double
 from gdbcuda.condition.machine_code.frame import XMM8, XMM9, Frame, NoMachineCode
-from gdbcuda.condition.machine_code.values import Values
-from gdbcuda.condition.numbers import DOUBLE, MIRRORED, SIGNED, UNSIGNED
+from gdbcuda.condition.machine_code.value_code import Values
 from gdbcuda.condition.place import ProcessPlaces
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi, trampoline
