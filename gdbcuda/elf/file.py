@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 
-from gdbcuda.elf import notes, separate, symbols, versions
+from gdbcuda.elf import build_ids, separate, symbols, versions
 from gdbcuda.elf.code.questions import FileCode
 from gdbcuda.elf.contents import Contents
 from gdbcuda.elf.dwarf.compile_units import Dwarf
 from gdbcuda.elf.dynamic import read_dynamic
-from gdbcuda.elf.header import read_header
+from gdbcuda.elf.file_header import read_header
 from gdbcuda.elf.layout import Addresses, Section, read_sections, read_segments
 from gdbcuda.elf.relocations import Relocation, read_relocations
 from gdbcuda.elf.symbols import Symbol, SymbolTable
@@ -70,7 +70,7 @@ class Elf:
 
     @cached_property
     def build_id(self) -> str | None:
-        return notes.build_id(notes.read_notes(self.source, self.segments, self.sections, self._records))
+        return build_ids.build_id(build_ids.read_notes(self.source, self.segments, self.sections, self._records))
 
     def section(self, name: str) -> Section | None:
         """The first section of that name."""

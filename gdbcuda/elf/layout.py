@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gdbcuda.elf.header import Header
+from gdbcuda.elf.file_header import Header
 from gdbcuda.elf.records import Record, Records, string_at
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source

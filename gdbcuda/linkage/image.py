@@ -70,7 +70,7 @@ class Image:
     @cached_property
     def build_id(self) -> str | None:
         """As ``readelf -n`` prints it, from memory; None without one."""
-        from gdbcuda.elf.notes import build_id, split_notes  # gdb can start without it
+        from gdbcuda.elf.build_ids import build_id, split_notes  # gdb can start without it
 
         places = [(self.base + row[3], row[6]) for row in self._program_headers() if row[0] == PT_NOTE]
         try:

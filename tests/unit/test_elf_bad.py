@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gdbcuda import elf
-from gdbcuda.elf import notes
+from gdbcuda.elf import build_ids
 from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
@@ -312,5 +312,5 @@ def test_a_note_that_is_odd_hides_no_build_id(owner: bytes, content: bytes) -> N
         return struct.pack("<III", len(owner), len(data), kind) + owner + data + bytes(-len(data) % 4)
 
     data = note(owner, 5, content) + note(b"GNU\0", 3, b"\xab" * 20)
-    assert notes.build_id(notes.split_notes(data, "<")) == "ab" * 20
-    assert notes.build_id(notes.split_notes(data[:-30], "<")) is None
+    assert build_ids.build_id(build_ids.split_notes(data, "<")) == "ab" * 20
+    assert build_ids.build_id(build_ids.split_notes(data[:-30], "<")) is None

@@ -17,7 +17,7 @@ from gdbcuda.linkage.image import Image
 from gdbcuda.linkage.readable import is_readable
 from gdbcuda.linkage.slots import Slot, clusters, slot_values
 from gdbcuda.memory import PAGE
-from gdbcuda.memory.pages import PagedMemory
+from gdbcuda.memory.paged_memory import PagedMemory
 
 INNER = "int answer(void) { return 42; } int other(void) { return answer(); }"
 OUTER = "int answer(void); int (*kept)(void) = answer; int ask(void) { return answer(); }"

@@ -6,7 +6,7 @@ import pytest
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import PAGE, DictMemory
-from gdbcuda.memory.pages import PagedMemory
+from gdbcuda.memory.paged_memory import PagedMemory
 
 
 class Counted:

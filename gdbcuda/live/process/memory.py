@@ -13,7 +13,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process.state import connection
 from gdbcuda.memory import Memory
-from gdbcuda.memory.pages import PagedMemory
+from gdbcuda.memory.paged_memory import PagedMemory
 
 
 class InferiorMemory:

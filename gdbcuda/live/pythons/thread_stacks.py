@@ -17,7 +17,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import process
 from gdbcuda.memory import Memory
-from gdbcuda.memory.pages import PagedMemory
+from gdbcuda.memory.paged_memory import PagedMemory
 
 NOTHING = PythonStack([], True)
 
