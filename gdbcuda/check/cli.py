@@ -122,7 +122,7 @@ def _hook_for_programs(path: str, wanted: CheckFilesOptions, table: api.Table | 
 
 
 def _print_texts(results: list[Report | UnreadFile], wanted: CheckFilesOptions, *, colour: bool) -> None:
-    from gdbcuda.check.text import reports_text, verdict_line
+    from gdbcuda.check.report_text import reports_text, verdict_line
 
     names = short_paths(result.path for result in results)
     for problem in dict.fromkeys(result.problem for result in results if isinstance(result, UnreadFile)):

@@ -6,7 +6,7 @@ anything but UserError for what is wrong with the file.
 
 from gdbcuda.elf.file import Elf
 from gdbcuda.elf.file import open_elf as open
-from gdbcuda.elf.search import Libraries, Root, debug_files
+from gdbcuda.elf.library_search import Libraries, Root, debug_files
 from gdbcuda.elf.symbols import Symbol
 
 __all__ = ["Elf", "Libraries", "Root", "Symbol", "debug_files", "open"]

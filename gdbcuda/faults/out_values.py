@@ -10,7 +10,7 @@ from contextlib import suppress
 from gdbcuda import api
 from gdbcuda.command_line.argument_types import bytes_of
 from gdbcuda.errors import UserError
-from gdbcuda.faults.plan import FaultPlan, require_status
+from gdbcuda.faults.fault_plan import FaultPlan, require_status
 from gdbcuda.machine import abi
 from gdbcuda.text.sentences import meant, some
 

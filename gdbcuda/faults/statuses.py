@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.faults.plan import require_status
+from gdbcuda.faults.fault_plan import require_status
 from gdbcuda.text.sentences import meant
 
 NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")

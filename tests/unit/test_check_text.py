@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda.check.finding import Finding, Report
-from gdbcuda.check.text import report_text, reports_text
+from gdbcuda.check.report_text import report_text, reports_text
 from gdbcuda.text import render
 
 HEADING = "/lib/libhook.so  (hook library, x86-64; CUDA 13.0, NVML 13.5; build-id 0123456789ab)"

@@ -8,7 +8,7 @@ import pytest
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.faults import durations, out_values, plan, statuses, words
+from gdbcuda.faults import durations, fault_plan, out_values, statuses, typed_faults
 from gdbcuda.faults.effects import Delay, Fail, Replace
 
 TABLE = api.load()
@@ -54,9 +54,9 @@ def test_no_status(symbol: str, typed: str, said: str) -> None:
 
 def test_a_number_that_the_enum_has_not() -> None:
     assert statuses.read("-1", function("cuInit"), True) == (-1, "-1, which is no CUresult")
-    found = plan.failing(function("cuInit"), -1, "-1, which is no CUresult", 3, False)
+    found = fault_plan.failing(function("cuInit"), -1, "-1, which is no CUresult", 3, False)
     assert found == (Fail(-1), "with -1, which is no CUresult, 3 times", 3)
-    made = plan.failing(function("cuInit"), 2, "two", None, True)
+    made = fault_plan.failing(function("cuInit"), 2, "two", None, True)
     assert made == (Replace((), 2), "with two after the call", None)
 
 
@@ -68,7 +68,7 @@ def test_a_number_that_the_enum_has_not() -> None:
 )  # fmt: skip
 def test_a_time(typed: str, nanoseconds: int, shown: str) -> None:
     assert durations.nanoseconds(typed) == nanoseconds and durations.shown(nanoseconds) == shown
-    assert durations.nanoseconds(shown) == nanoseconds and plan.delay(nanoseconds).effect == Delay(nanoseconds)
+    assert durations.nanoseconds(shown) == nanoseconds and fault_plan.delay(nanoseconds).effect == Delay(nanoseconds)
 
 
 @pytest.mark.parametrize("typed", ["5", "5 ms", "-5ms", "5min", "ms", "٣ms", "1e3ms", "1_0ms"])
@@ -164,7 +164,7 @@ def test_every_out_value_of_the_table_can_be_set_or_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_words_of_a_status(typed: str, expected: str) -> None:
-    assert words.status_as_option(typed, "an example").split() == expected.split()
+    assert typed_faults.status_as_option(typed, "an example").split() == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -179,16 +179,16 @@ def test_words_of_a_status(typed: str, expected: str) -> None:
     ],
 )
 def test_words_of_a_value(typed: str, expected: str) -> None:
-    assert words.value_as_option(typed, "an example").split() == expected.split()
+    assert typed_faults.value_as_option(typed, "an example").split() == expected.split()
 
 
 @pytest.mark.parametrize("typed", ["f", "f with", "f if a > 1", "f if a with 2 if b"])
 def test_words_that_miss_a_status(typed: str) -> None:
     with pytest.raises(UserError):
-        words.status_as_option(typed, "an example")
+        typed_faults.status_as_option(typed, "an example")
 
 
 @pytest.mark.parametrize("typed", ["f", "f total", "f total =", "f if total == 2", "f = 2"])
 def test_words_that_miss_a_value(typed: str) -> None:
     with pytest.raises(UserError):
-        words.value_as_option(typed, "an example")
+        typed_faults.value_as_option(typed, "an example")

@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
-from gdbcuda.locks import file_locks, recognised, report, waits
+from gdbcuda.locks import file_locks, lock_report, recognised, waits
+from gdbcuda.locks.lock_report import Holder, WaitingThread
 from gdbcuda.locks.recognised import Lock
-from gdbcuda.locks.report import Holder, WaitingThread
 from gdbcuda.locks.waits import WaitingCall
 from gdbcuda.memory import DictMemory
 
@@ -155,21 +155,21 @@ def waiting(thread: int, *after: int) -> WaitingThread:
 
 def test_circles_of_waiting_threads() -> None:
     threads = [waiting(1, 2), waiting(2, 3), waiting(3, 1), waiting(4, 1), waiting(5, 5), waiting(6, 7)]
-    found = [*report.circles(threads)]
+    found = [*lock_report.circles(threads)]
     assert [[one.thread for one in circle] for circle in found] == [[1, 2, 3], [5]]
-    text = report.text([waiting(1, 2), waiting(2, 1)])
+    text = lock_report.text([waiting(1, 2), waiting(2, 1)])
     assert text.startswith("Deadlock: thread 1 waits for thread 2 (mutex m1), thread 2 waits for thread 1 (mutex m2)\n")
-    assert not report.text([])
+    assert not lock_report.text([])
 
 
 def test_a_process_elsewhere_closes_no_circle() -> None:
     """Its number may be that of a thread by chance: of another namespace."""
     other = WaitingThread(Lock("mutex", AT), "m", [Holder(1, "process 1")], [], 1, 1)
-    assert not [*report.circles([other])]
+    assert not [*lock_report.circles([other])]
 
 
 def test_equal_waits_are_shown_together() -> None:
     three = [waiting(thread, 9) for thread in (2, 3, 4, 6)]
     for one in three:
         one.name = "m"
-    assert report.text(three).splitlines()[0] == "Threads 2-4, 6 wait for the mutex m"
+    assert lock_report.text(three).splitlines()[0] == "Threads 2-4, 6 wait for the mutex m"

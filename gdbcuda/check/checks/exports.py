@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from gdbcuda import api
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.other_ways import offers_names, other_ways
-from gdbcuda.check.reached import Routes
+from gdbcuda.check.reached_hook import Routes
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
 from gdbcuda.check.subject import Subject, important_first
 from gdbcuda.text.cplusplus import shortened

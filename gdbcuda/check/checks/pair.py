@@ -6,7 +6,7 @@ import os
 
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.other_ways import BY_HANDLE, offers_names, other_ways
-from gdbcuda.check.reached import Routes
+from gdbcuda.check.reached_hook import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
 from gdbcuda.check.subject import Subject
 from gdbcuda.text.sentences import counted, some

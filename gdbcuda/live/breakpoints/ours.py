@@ -18,7 +18,7 @@ from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
     from gdbcuda import api
-    from gdbcuda.faults.plan import FaultPlan
+    from gdbcuda.faults.fault_plan import FaultPlan
     from gdbcuda.live.frames.frames import FrameCall
     from gdbcuda.machine.trampoline import Test  # a session without guards does not wait for it
 

@@ -144,7 +144,7 @@ def local_program() -> str:
 
 
 def texts(reports: list[Report], wanted: CheckOptions) -> str:
-    from gdbcuda.check.text import reports_text, verdict_line
+    from gdbcuda.check.report_text import reports_text, verdict_line
 
     names = short_paths(report.path for report in reports)
     named = [(report, names[report.path]) for report in reports]

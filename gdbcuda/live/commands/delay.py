@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gdbcuda.command_line.argument_types import ArgumentType
 from gdbcuda.command_line.options import word
-from gdbcuda.faults import durations, plan
+from gdbcuda.faults import durations, fault_plan
 from gdbcuda.live.commands import faults
 from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter
 from gdbcuda.live.layers import names
@@ -45,7 +45,7 @@ def cuda_delay(wanted: DelayOptions) -> str:
 
 
 def request_of(wanted: DelayOptions) -> FaultRequest:
-    return FaultRequest(NAME, wanted, durations.shown(wanted.time), lambda function: plan.delay(wanted.time))
+    return FaultRequest(NAME, wanted, durations.shown(wanted.time), lambda function: fault_plan.delay(wanted.time))
 
 
 adopter(NAME, DelayOptions, request_of)

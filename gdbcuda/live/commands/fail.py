@@ -8,8 +8,8 @@ from gdbcuda.api.functions import Function
 from gdbcuda.command_line.argument_types import ArgumentType, positive
 from gdbcuda.command_line.clauses import clause
 from gdbcuda.command_line.options import flag, option
-from gdbcuda.faults import plan, statuses
-from gdbcuda.faults.words import status_as_option
+from gdbcuda.faults import fault_plan, statuses
+from gdbcuda.faults.typed_faults import status_as_option
 from gdbcuda.live.commands import faults
 from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter, functions_in
 from gdbcuda.live.prompt.command import command
@@ -67,9 +67,9 @@ def request_of(wanted: FailOptions) -> FaultRequest:
     options = [f"--times {wanted.times}"] * bool(wanted.times) + ["--after-call"] * wanted.after_call
     words = " ".join(["with", wanted.status, *options, *["--any-number"] * wanted.any_number])
 
-    def plan_of(function: Function) -> plan.FaultPlan:
+    def plan_of(function: Function) -> fault_plan.FaultPlan:
         status, name = statuses.read(wanted.status, function, wanted.any_number)
-        return plan.failing(function, status, name, wanted.times, wanted.after_call)
+        return fault_plan.failing(function, status, name, wanted.times, wanted.after_call)
 
     return FaultRequest(NAME, wanted, words, plan_of)
 

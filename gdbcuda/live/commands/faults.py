@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda.faults.plan import FaultPlan
+from gdbcuda.faults.fault_plan import FaultPlan
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number, ours
 from gdbcuda.live.commands import breaks

@@ -34,7 +34,7 @@ def cuda_locks(wanted: LocksOptions) -> str:
       cuda-locks &region->lock
       cuda-locks --json"""
     from gdbcuda.live.locking import authors_locks, one_lock, owners_elsewhere
-    from gdbcuda.locks import report
+    from gdbcuda.locks import lock_report
 
     if not process.is_alive():
         raise UserError("there is no process to look at: run, attach PID or core-file FILE")
@@ -44,7 +44,7 @@ def cuda_locks(wanted: LocksOptions) -> str:
         return one_lock.told(" ".join(wanted.lock), wanted.json)
     found, named = owners_elsewhere.all_here(), one_lock.authors()
     if wanted.json:
-        return json_text({**report.data(found), "locks": [one.data() for one in named]})
-    told, waited = report.text(found) or "No thread waits for a lock.", {one.lock.address for one in found}
+        return json_text({**lock_report.data(found), "locks": [one.data() for one in named]})
+    told, waited = lock_report.text(found) or "No thread waits for a lock.", {one.lock.address for one in found}
     others = [one.text() for one in named if one.lock.address not in waited]
     return render.fold_to_screen("\n".join([told, *others, *map(visible, authors_locks.not_found())]))

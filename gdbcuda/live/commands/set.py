@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gdbcuda.command_line.argument_types import ArgumentType
 from gdbcuda.command_line.clauses import clause
 from gdbcuda.faults import out_values
-from gdbcuda.faults.words import value_as_option
+from gdbcuda.faults.typed_faults import value_as_option
 from gdbcuda.live.commands import faults
 from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter, functions_in
 from gdbcuda.live.prompt.command import command

@@ -11,7 +11,7 @@ import gdb
 from gdbcuda import api
 from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import UserError
-from gdbcuda.faults.plan import FaultPlan
+from gdbcuda.faults.fault_plan import FaultPlan
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import from_request
 from gdbcuda.live.breaking.from_request import BreakRequest

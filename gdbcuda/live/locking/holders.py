@@ -18,7 +18,7 @@ from gdbcuda.live.locking.mapped_files import MappedFile, listed
 from gdbcuda.live.process import proc_files
 from gdbcuda.live.threads import positions
 from gdbcuda.locks import waits
-from gdbcuda.locks.report import Holder
+from gdbcuda.locks.lock_report import Holder
 from gdbcuda.text.printable import visible
 
 STATES = {"Z": "a zombie: it has ended, and nobody has waited for it", "X": "dead", "T": "stopped",

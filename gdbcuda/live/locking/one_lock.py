@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.locking import authors_locks, waiting
-from gdbcuda.locks import recognised, report
+from gdbcuda.locks import lock_report, recognised
 from gdbcuda.locks.recognised import MUTEX, Lock
 from gdbcuda.text.json_text import json_text
 
@@ -21,12 +21,12 @@ def told(expression: str, as_json: bool) -> str:
     return json_text(shown.data()) if as_json else shown.text()
 
 
-def state_of(whole: waiting.WaitingProcess, lock: Lock) -> report.LockState:
+def state_of(whole: waiting.WaitingProcess, lock: Lock) -> lock_report.LockState:
     who = waiting.having_lock(whole, lock)
-    return report.LockState(lock, waiting.lock_name(whole, lock), who, waiting.remarks(lock, who, whole))
+    return lock_report.LockState(lock, waiting.lock_name(whole, lock), who, waiting.remarks(lock, who, whole))
 
 
-def authors() -> list[report.LockState]:
+def authors() -> list[lock_report.LockState]:
     """Those that adapters name, and that can be read, whether or not anybody waits for them."""
     whole, found = waiting.WaitingProcess(), []
     for one in whole.authors.values():

@@ -14,7 +14,7 @@ from gdbcuda.live.locking.mapped_files import listed
 from gdbcuda.live.locking.waiting import WaitingProcess
 from gdbcuda.live.process import proc_files
 from gdbcuda.locks import recognised
-from gdbcuda.locks.report import Holder, WaitElsewhere, WaitingThread
+from gdbcuda.locks.lock_report import Holder, WaitElsewhere, WaitingThread
 from gdbcuda.locks.waits import WaitingCall
 
 MOST_STEPS = 16  # from process to process

@@ -17,7 +17,7 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.stopping import stops
 from gdbcuda.locks import waits
-from gdbcuda.locks.report import StandingPlace
+from gdbcuda.locks.lock_report import StandingPlace
 from gdbcuda.locks.waits import WaitingCall
 
 MOST_FRAMES = 40

@@ -18,8 +18,8 @@ from gdbcuda.live.process import proc_files
 from gdbcuda.live.threads import positions
 from gdbcuda.locks import file_locks, recognised, waits
 from gdbcuda.locks.file_locks import FileLock
+from gdbcuda.locks.lock_report import Holder, WaitingThread
 from gdbcuda.locks.recognised import CONDITION, JOIN, MUTEX, SEMAPHORE, Lock
-from gdbcuda.locks.report import Holder, WaitingThread
 from gdbcuda.locks.waits import FLOCK, WaitingCall
 
 SYMBOL = re.compile(r"^(.*) in section \S+(?: of (.*))?$")
