@@ -13,7 +13,7 @@ from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
 from gdbcuda.ide.plan import IDES, NEXT, IdePlan, IdeRequest, names, plan_for
-from gdbcuda.remote import sources
+from gdbcuda.remote import substitute_path
 from gdbcuda.remote.options import PATH_MAP
 from gdbcuda.remote.plan import missing, require_preloadable
 from gdbcuda.text import output
@@ -78,7 +78,7 @@ def request_of(wanted: IdeOptions) -> tuple[IdeRequest, list[str]]:
     program, hook = existing(wanted.program), existing(wanted.hook)
     if not wanted.remote:
         require_preloadable(hook)
-    maps, gone = sources.of_files([hook, program], ((far, whole(here)) for far, here in wanted.path_map))
+    maps, gone = substitute_path.of_files([hook, program], ((far, whole(here)) for far, here in wanted.path_map))
     return IdeRequest(
         program=program, hook=hook, folder=os.path.abspath(wanted.folder),
         source=str(places.sourced_file()), gdb=places.wanted_gdb(), wrapper=places.drop_in_gdb(),

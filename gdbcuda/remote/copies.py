@@ -15,7 +15,7 @@ from gdbcuda import elf
 from gdbcuda.check.finding import Finding
 from gdbcuda.errors import UserError
 from gdbcuda.files.source_places import common
-from gdbcuda.remote import sources
+from gdbcuda.remote import substitute_path
 
 TWO_BUILDS = "they are two builds: breakpoints land beside their lines, arguments are read from wrong places"
 TWO_BUILDS_READ_THERE = "gdb reads the one that runs and stops in the right places; the sources here may be others"
@@ -94,7 +94,7 @@ def no_debug_info(copy: Copy, known: elf.Elf | None) -> Iterator[Finding]:
 
 
 def no_sources(copy: Copy, missing: list[str]) -> Finding:
-    found = sources.of_files(filter(None, [copy.here])).maps
+    found = substitute_path.of_files(filter(None, [copy.here])).maps
     rule = found[0] if found else (common(missing), "DIR")
     return Finding("sources-not-found", "warning", f"{copy.name}: gdb looks for {missing[0]}, which is not here",
                    "it stops at the right place and has no line to show",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.files.source_places import common
-from gdbcuda.remote import sources
+from gdbcuda.remote import substitute_path
 from gdbcuda.remote.way import Way
 from gdbcuda.text.printable import visible
 
@@ -37,7 +37,7 @@ class RemoteRequest:
     sysroot: str = ""
     gdbserver: str = "gdbserver"  # its name or path there
     environment: tuple[str, ...] = ()  # NAME=VALUE, for the program alone
-    maps: tuple[sources.Map, ...] = ()
+    maps: tuple[substitute_path.Map, ...] = ()
 
 
 class RemotePlan(NamedTuple):
@@ -65,9 +65,9 @@ class RemotePlan(NamedTuple):
 def plan(request: RemoteRequest) -> RemotePlan:
     """UserError for what cannot be: no program, a path that LD_PRELOAD cannot name."""
     require_meaning(request)
-    found = sources.of_files(filter(os.path.isfile, [request.hook, request.program]), request.maps)
-    hook = request.hook_there or sources.there(request.hook, found.maps)
-    program = request.program_there or sources.there(request.program, found.maps)
+    found = substitute_path.of_files(filter(os.path.isfile, [request.hook, request.program]), request.maps)
+    hook = request.hook_there or substitute_path.there(request.hook, found.maps)
+    program = request.program_there or substitute_path.there(request.program, found.maps)
     if hook:
         require_preloadable(hook)
     words = server_words(request, hook, program)
@@ -125,7 +125,7 @@ def sanitizers(hook: str) -> list[str]:
         return []
 
 
-def before(request: RemoteRequest, maps: list[sources.Map]) -> list[str]:
+def before(request: RemoteRequest, maps: list[substitute_path.Map]) -> list[str]:
     """What gdb must know before it connects: with the connection it reads the objects."""
     local = [f"file {shlex.quote(request.program)}"] if os.path.isfile(request.program) else []
     rules = [f"set substitute-path {shlex.quote(far)} {shlex.quote(near)}" for far, near in maps]
@@ -164,7 +164,7 @@ def has_main(path: str) -> bool:
         return False
 
 
-def notes(request: RemoteRequest, found: sources.Sources) -> list[str]:
+def notes(request: RemoteRequest, found: substitute_path.Sources) -> list[str]:
     said = [NO_PRELOAD] if request.attach else []
     said += [missing(found.missing)] if found.missing else []
     if request.hook and not os.path.isfile(request.hook):

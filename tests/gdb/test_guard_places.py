@@ -166,10 +166,10 @@ def test_far_from_any_spare_word(scenario: Scenario, compile_c, tmp_path: Path, 
 
 USE_UP = """python
 from gdbcuda.live.patching import counter_words
-from gdbcuda.live.preloading import environment
+from gdbcuda.live.preloading import written_environment
 try:
-    while environment.store(bytes(8), keep=True, align=8): pass
-except environment.NoSpareBytes: pass
+    while written_environment.store(bytes(8), keep=True, align=8): pass
+except written_environment.NoSpareBytes: pass
 end
 """
 PAGES = "python print('pages', len(counter_words.WORDS().pages))"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gdbcuda.errors import UserError
-from gdbcuda.remote import sources
+from gdbcuda.remote import substitute_path
 from gdbcuda.remote.copies import Copy, findings
 from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
@@ -166,7 +166,7 @@ def test_what_the_user_says_about_sources_and_places_holds(checkout: Path) -> No
 def test_sources_that_are_nowhere_are_said(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (checkout / "src" / "hook.c").rename(checkout / "src" / "other.c")
     monkeypatch.chdir(checkout)
-    found = sources.of_files([str(checkout / "build" / "libvgpu.so")])
+    found = substitute_path.of_files([str(checkout / "build" / "libvgpu.so")])
     assert found == ([], ["/libvgpu/src/hook.c"])
     made = planned(hook=str(checkout / "build" / "libvgpu.so"))
     assert "not here: /libvgpu/src/hook.c; say where:  --path-map /libvgpu/src=DIR" in made.notes

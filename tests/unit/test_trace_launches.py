@@ -10,7 +10,7 @@ from traced_programs import Trace, needs_recorder, trace
 
 from gdbcuda import api, elf
 from gdbcuda.observe.probes import Choice, WatchedFile
-from gdbcuda.observe.targets import Target
+from gdbcuda.observe.watched_files import Target
 
 __all__ = ["trace"]  # the fixture
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from elf_build import compiled
 
 from gdbcuda import api
-from gdbcuda.observe import targets
+from gdbcuda.observe import watched_files
 
 
 def test_the_runtime_that_a_packaged_pytorch_brings(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_the_runtime_that_a_packaged_pytorch_brings(tmp_path: Path) -> None:
                      name="libcudart.so.13", source_name="cudart.c")  # fmt: skip
 
     def watched(name: str) -> list[str]:
-        found = targets.of_program([str(tmp_path / "bin" / name)], [], api.load())
+        found = watched_files.of_program([str(tmp_path / "bin" / name)], [], api.load())
         return [one.path for one, _ in found.files if one.path == str(built)]
 
     assert watched("python3") == [str(built)] and watched("other") == []

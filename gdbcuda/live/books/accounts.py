@@ -9,7 +9,7 @@ from gdbcuda.adapter.adapter_file import Adapter
 from gdbcuda.command_line.argument_types import bytes_of
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.books import adapters, evaluation
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 
 MOST_DEVICES, MOST_SHOWN = 64, 8
 
@@ -46,7 +46,7 @@ def limit_by_environment(adapter: Adapter) -> int | None:
     if not adapter.limit_variable:
         return None
     try:
-        return bytes_of(variables.get(adapter.limit_variable) or "")
+        return bytes_of(environment_variables.get(adapter.limit_variable) or "")
     except (ValueError, UserError, Unreadable):
         return 0
 

@@ -10,7 +10,7 @@ from gdbcuda.check.finding import Finding
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.books import accounts, adapters
 from gdbcuda.live.books.accounts import Account
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 from gdbcuda.text.units import human
 
 
@@ -50,7 +50,7 @@ def is_told(adapter: Adapter, name: str) -> bool:
 
 def set_here() -> list[tuple[str, str]]:
     try:
-        strings = [text.decode(errors="replace") for _, text in variables.current()]
+        strings = [text.decode(errors="replace") for _, text in environment_variables.current()]
     except (UserError, Unreadable):
         return []
     return [(name, value) for name, _, value in (one.partition("=") for one in strings)]

@@ -17,7 +17,7 @@ from gdbcuda.live.frames import frames
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 
 MOST_FRAMES = 300
 
@@ -50,11 +50,11 @@ def facts(vector: dict[str, int]) -> Facts:
 
 def preload() -> str | None:
     """As ld.so saw it; what the program has made of its environment since then does not matter."""
-    found = variables.initial("LD_PRELOAD")
+    found = environment_variables.initial("LD_PRELOAD")
     if found is not None:
         return found
     try:
-        return variables.get("LD_PRELOAD") or ""
+        return environment_variables.get("LD_PRELOAD") or ""
     except (UserError, Unreadable):
         return None
 

@@ -11,8 +11,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import names
-from gdbcuda.live.preloading import environment, preload
-from gdbcuda.live.process import variables
+from gdbcuda.live.preloading import preload, written_environment
+from gdbcuda.live.process import environment_variables
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.printable import visible
 
@@ -60,7 +60,7 @@ def assign(name: str, value: str) -> str:
         return f"{name}={value} {later}"
     if process.connection() == "core":
         return f"{name}={value} {later} (a core file has no process to set it in)"
-    environment.put(name, value)
+    written_environment.put(name, value)
     return f"{name}={value} in the running process, and {later}"
 
 
@@ -73,7 +73,7 @@ def next_run(name: str) -> str:
 def show(name: str) -> str:
     lines = []
     if process.is_alive():
-        found = variables.get(name)
+        found = environment_variables.get(name)
         lines.append(
             f"{name}={found} in the running process" if found is not None else f"{name} is not set in the process"
         )

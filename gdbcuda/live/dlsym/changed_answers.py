@@ -20,7 +20,7 @@ from gdbcuda.live.dlsym import request_values, stubs
 from gdbcuda.live.dlsym.request_stops import means
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.preloading import environment
+from gdbcuda.live.preloading import written_environment
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.threads import call_registers
 from gdbcuda.routes import right_function, stub
@@ -208,4 +208,4 @@ def string_address(text: str) -> int:
     for linkage in request_values.steady_snapshot().objects.all:
         for definition in linkage.symbols.find(text):
             return linkage.symbols.name_address(definition)
-    return environment.store(text.encode() + b"\0")
+    return written_environment.store(text.encode() + b"\0")

@@ -18,8 +18,9 @@ from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter, Injected
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import sweep
-from gdbcuda.live.guarding import filters, gdb_threads, leaving
+from gdbcuda.live.guarding import breakpoint_filters, gdb_threads, leaving
 from gdbcuda.live.guarding.breakpoint_events import give_way
+from gdbcuda.live.guarding.breakpoint_filters import EVERY_CALL
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
@@ -32,7 +33,6 @@ from gdbcuda.live.guarding.by_process import (
     wanted,
     wanted_by,
 )  # fmt: skip
-from gdbcuda.live.guarding.filters import EVERY_CALL
 from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited
@@ -58,7 +58,7 @@ def want(
     counts_calls: bool = False, only_errors: bool = False,
 ) -> None:  # fmt: skip
     """cuda-break has made a breakpoint on ``symbol`` with the condition ``native``, which says the same in gdb."""
-    found = filters.of_function(made.number, native, symbol, condition, wanted_callers)
+    found = breakpoint_filters.of_function(made.number, native, symbol, condition, wanted_callers)
     function = own_prototypes.prototype(symbol)
     failing = None
     if only_errors and function is not None:
@@ -70,7 +70,7 @@ def want(
 
 def want_name(made: gdb.Breakpoint, native: str, argument: int, pattern: str | None, wanted_callers: str) -> None:
     """The same for a resolver that is asked for a name."""
-    add(made, filters.of_name(native, argument, pattern, wanted_callers))
+    add(made, breakpoint_filters.of_name(native, argument, pattern, wanted_callers))
 
 
 def want_fault(
@@ -78,7 +78,7 @@ def want_fault(
     wanted_callers: str,
 ) -> None:  # fmt: skip
     """It does not stop: it does something to the calls."""
-    add(made, filters.of_fault(fault, native, condition, wanted_callers))
+    add(made, breakpoint_filters.of_fault(fault, native, condition, wanted_callers))
 
 
 def want_same(made: gdb.Breakpoint, number: int) -> None:

@@ -18,7 +18,7 @@ from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
 from gdbcuda.live.guard.watch import mending
-from gdbcuda.live.guarding import condition_needs, failing_calls, filters, gdb_threads, seccomp
+from gdbcuda.live.guarding import breakpoint_filters, condition_needs, failing_calls, gdb_threads, seccomp
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
@@ -204,7 +204,7 @@ def test_of(number: int, is_any_useful: bool = False) -> trampoline.Test:
     found = ours.filter_of(number)
     assert found is not None
     try:
-        return filters.test_of(found, is_any_useful)
+        return breakpoint_filters.test_of(found, is_any_useful)
     except NoDetour as reason:
         is_for_now, results = isinstance(reason, gdb_threads.NotYet), wanted_by(number).results
         why = f"{reason}, for gdb has to look at the results: {results}" if results else str(reason)

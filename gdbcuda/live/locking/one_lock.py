@@ -8,7 +8,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
-from gdbcuda.live.locking import authors_locks, waiting
+from gdbcuda.live.locking import authors_locks, waiting_threads
 from gdbcuda.locks import lock_report, recognised
 from gdbcuda.locks.recognised import MUTEX, Lock
 from gdbcuda.text.json_text import json_text
@@ -17,18 +17,19 @@ EXAMPLE = "cuda-locks (pthread_mutex_t *) 0x55d0c0de"
 
 
 def told(expression: str, as_json: bool) -> str:
-    shown = state_of(waiting.WaitingProcess(), lock_of(expression))
+    shown = state_of(waiting_threads.WaitingProcess(), lock_of(expression))
     return json_text(shown.data()) if as_json else shown.text()
 
 
-def state_of(whole: waiting.WaitingProcess, lock: Lock) -> lock_report.LockState:
-    who = waiting.having_lock(whole, lock)
-    return lock_report.LockState(lock, waiting.lock_name(whole, lock), who, waiting.remarks(lock, who, whole))
+def state_of(whole: waiting_threads.WaitingProcess, lock: Lock) -> lock_report.LockState:
+    who = waiting_threads.having_lock(whole, lock)
+    name, remarks = waiting_threads.lock_name(whole, lock), waiting_threads.remarks(lock, who, whole)
+    return lock_report.LockState(lock, name, who, remarks)
 
 
 def authors() -> list[lock_report.LockState]:
     """Those that adapters name, and that can be read, whether or not anybody waits for them."""
-    whole, found = waiting.WaitingProcess(), []
+    whole, found = waiting_threads.WaitingProcess(), []
     for one in whole.authors.values():
         with suppress(UserError, Unreadable):
             kind = one.kind or guessed(one.address)

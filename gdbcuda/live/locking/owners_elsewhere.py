@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gdbcuda.live.locking import holders, waiting
+from gdbcuda.live.locking import holders, waiting_threads
 from gdbcuda.live.locking.mapped_files import listed
-from gdbcuda.live.locking.waiting import WaitingProcess
+from gdbcuda.live.locking.waiting_threads import WaitingProcess
 from gdbcuda.live.process import proc_files
 from gdbcuda.locks import recognised
 from gdbcuda.locks.lock_report import Holder, WaitElsewhere, WaitingThread
@@ -24,7 +24,7 @@ WORDS = 4  # of /proc/PID/syscall: the number, and three arguments
 def all_here() -> list[WaitingThread]:
     """As `waiting.all_here`, with what owners in other processes wait for."""
     whole = WaitingProcess()
-    found = waiting.all_here(whole)
+    found = waiting_threads.all_here(whole)
     for one in found:
         one.holders = [followed(whole, who, MOST_STEPS) for who in one.holders]
     return found
@@ -48,8 +48,8 @@ def waits_there(whole: WaitingProcess, number: int, steps: int) -> Iterator[Wait
         return
     translated = call._replace(arguments=(address, *call.arguments[1:]))
     lock = recognised.lock_of(translated, whole.memory, (), ())
-    for who in waiting.having_lock(whole, lock):
-        yield WaitElsewhere(f"{lock.kind} {waiting.lock_name(whole, lock)}", followed(whole, who, steps - 1))
+    for who in waiting_threads.having_lock(whole, lock):
+        yield WaitElsewhere(f"{lock.kind} {waiting_threads.lock_name(whole, lock)}", followed(whole, who, steps - 1))
 
 
 def call_of(told: str) -> WaitingCall | None:

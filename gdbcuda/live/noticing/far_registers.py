@@ -12,7 +12,7 @@ import gdb
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.process import packets, proc_files, thread_status, variables
+from gdbcuda.live.process import environment_variables, packets, proc_files, thread_status
 from gdbcuda.remote import vector_registers
 
 CPUINFO = "/proc/cpuinfo"
@@ -48,7 +48,7 @@ def are_zeroed() -> bool:
     return (
         not is_newer()
         and vector_registers.are_lost_on(cpuinfo())
-        and not vector_registers.are_left_alone(variables.initial(vector_registers.TUNABLES) or "")
+        and not vector_registers.are_left_alone(environment_variables.initial(vector_registers.TUNABLES) or "")
     )
 
 

@@ -22,7 +22,7 @@ from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.layers.noticed import LOOKS, SEEN, STATE, NoticedObjects
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 from gdbcuda.live.prompt import settings
 from gdbcuda.text.printable import visible
 
@@ -101,9 +101,9 @@ def keep(state: NoticedObjects, name: str, exported: frozenset[str]) -> None:
 
 def is_in_variable(name: str, variable: str) -> bool:
     """Is the library named there, as the process was started or has set it since?"""
-    values = [variables.initial(variable)]
+    values = [environment_variables.initial(variable)]
     with suppress(UserError, Unreadable):  # it has no ``environ`` yet
-        values.append(variables.get(variable))
+        values.append(environment_variables.get(variable))
     return any(os.path.basename(one) == os.path.basename(name) for value in values for one in (value or "").split(":"))
 
 

@@ -15,7 +15,7 @@ import gdb
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import mapped_pages, spare_room, trampoline_space
-from gdbcuda.live.preloading import environment
+from gdbcuda.live.preloading import written_environment
 from gdbcuda.machine.detour import NoDetour
 
 SIZE = 8
@@ -44,8 +44,8 @@ def word(purpose: Purpose) -> int:
 
 def reserve() -> int:
     try:
-        return environment.store(bytes(SIZE), keep=True, align=SIZE)
-    except environment.NoSpareBytes:
+        return written_environment.store(bytes(SIZE), keep=True, align=SIZE)
+    except written_environment.NoSpareBytes:
         return in_page()
 
 

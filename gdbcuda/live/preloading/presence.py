@@ -11,7 +11,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.preloading import preload
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.text.printable import visible
 
@@ -84,7 +84,7 @@ def why_not_there(path: str) -> str:
 
 
 def why_refused(path: str) -> str:
-    if os.path.basename(path) not in (variables.initial("LD_PRELOAD") or ""):
+    if os.path.basename(path) not in (environment_variables.initial("LD_PRELOAD") or ""):
         return ""
     return "LD_PRELOAD names it, but ld.so has refused it (see its message; cuda-check)"
 
@@ -92,7 +92,7 @@ def why_refused(path: str) -> str:
 def why_not_by_gdbserver(path: str) -> str:
     if not process.is_remote():
         return ""
-    preloaded = variables.initial("LD_PRELOAD") or ""
+    preloaded = environment_variables.initial("LD_PRELOAD") or ""
     return f"its LD_PRELOAD is {preloaded or 'not set'}; {how_by_gdbserver(path, preloaded)}"
 
 
@@ -107,7 +107,7 @@ def how_by_gdbserver(path: str, preloaded: str) -> str:
 def why_not_inherited() -> str:
     if not SEEN().is_exec:
         return "it was started without it, and LD_PRELOAD works at a start only"
-    value = variables.initial("LD_PRELOAD")
+    value = environment_variables.initial("LD_PRELOAD")
     return "the environment that it was started with has no LD_PRELOAD" + (f" but {value}" if value else "")
 
 
@@ -167,7 +167,7 @@ def on_stop(event: object) -> None:
 def not_coming(path: str) -> str:
     """What a process of a gdbserver tells at the connection, before its first instruction; "" where all is well."""
     named = preload.STATE.there.get(path, path)
-    vector, preloaded = process.auxiliary(), variables.initial("LD_PRELOAD") or ""
+    vector, preloaded = process.auxiliary(), environment_variables.initial("LD_PRELOAD") or ""
     is_unknown = not vector.get("AT_EXECFN") or not vector.get("AT_BASE")  # or static
     if not process.is_remote() or is_unknown or os.path.basename(named) in preloaded:
         return ""

@@ -7,7 +7,7 @@ import gdb
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 from gdbcuda.text import rank_names
 
 _known: PerInferior[list[str]] = PerInferior(list)
@@ -26,7 +26,7 @@ def here() -> str:
 
 def looked_up() -> str:
     try:
-        present = dict(text.partition(b"=")[::2] for _, text in variables.current())
+        present = dict(text.partition(b"=")[::2] for _, text in environment_variables.current())
     except (UserError, Unreadable, gdb.error):
         return ""
     return rank_names.label(lambda name: present.get(name.encode(), b"").decode(errors="replace"))

@@ -20,7 +20,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
-from gdbcuda.live.preloading import environment
+from gdbcuda.live.preloading import written_environment
 from gdbcuda.live.recording import planting
 from gdbcuda.live.threads import standstill
 
@@ -76,12 +76,12 @@ def undisturbed() -> Iterator[None]:
             if recorder is not None:
                 recorder.is_paused = False
             if _room():
-                environment.write(_room()[0], bytes(ROOM))
+                written_environment.write(_room()[0], bytes(ROOM))
 
 
 def room() -> int:
     if not _room():
-        _room().append(environment.store(bytes(ROOM), keep=True))
+        _room().append(written_environment.store(bytes(ROOM), keep=True))
     return _room()[0]
 
 

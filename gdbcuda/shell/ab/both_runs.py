@@ -19,9 +19,9 @@ from gdbcuda.compare.sides import RunSide
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.log.source import LogSource
-from gdbcuda.shell.ab import running
+from gdbcuda.shell.ab import recorded_run
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
-from gdbcuda.shell.ab.running import RecordedRun, RunPlan
+from gdbcuda.shell.ab.recorded_run import RecordedRun, RunPlan
 from gdbcuda.shell.hook_given import PUT_BEFORE, hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
@@ -52,8 +52,8 @@ def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], 
     hooks = [None, *wanted.hook][-2:]
     way = STOPS if wanted.way == STOPS or (wanted.way == AUTO and not recorder_works(words[0])) else ""
     plans = [RunPlan(words, hook, given if hook else {}, wanted.limit or 0.0, way, wanted.last) for hook in hooks]
-    with running.folder_for(wanted.output) as folder:
-        stdin = running.own_input(folder)
+    with recorded_run.folder_for(wanted.output) as folder:
+        stdin = recorded_run.own_input(folder)
         runs, sides = both(plans, folder, stdin)
         found = Comparison(*sides)
         if found.is_blind and wanted.way == AUTO and way != STOPS and goes_past_the_loader(wanted.hook[-1]):
@@ -64,7 +64,8 @@ def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], 
             found = Comparison(*sides)
         unsteady: set[str] = set()
         for number in range(wanted.repeat or int(wanted.twice)):
-            again = running.run(with_limit(plans[0], runs[0]), os.path.join(folder, f"{AGAIN}{number or ''}"), stdin)
+            to = os.path.join(folder, f"{AGAIN}{number or ''}")
+            again = recorded_run.run(with_limit(plans[0], runs[0]), to, stdin)
             by_itself = differences(Comparison(sides[0], side(again)), (seen(runs[0], sides[0]), again.outcome), False)
             unsteady.update(one.kind for one in by_itself)
         return report(runs, found, allowed, unsteady)
@@ -74,8 +75,8 @@ def both(plans: Sequence[RunPlan], folder: str, stdin: str | None) -> tuple[list
     """Into ``folder``, in the place of what was recorded there before."""
     for name in (FIRST, SECOND):
         shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-    first = running.run(plans[0], os.path.join(folder, FIRST), stdin)
-    second = running.run(with_limit(plans[1], first), os.path.join(folder, SECOND), stdin)
+    first = recorded_run.run(plans[0], os.path.join(folder, FIRST), stdin)
+    second = recorded_run.run(with_limit(plans[1], first), os.path.join(folder, SECOND), stdin)
     return [first, second], (side(first), side(second))
 
 

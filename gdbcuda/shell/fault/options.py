@@ -31,10 +31,10 @@ def add(subparsers: Any, name: str, help: str, examples: Sequence[str]) -> argpa
 
 
 def run(name: str, wanted: FaultyRunOptions, examples: Sequence[str]) -> int:
-    from gdbcuda.shell.fault import running
+    from gdbcuda.shell.fault import gdb_run
 
     at = wanted.words.index("--") if "--" in wanted.words else len(wanted.words)
     fault, program = wanted.words[:at], wanted.words[at + 1 :]
     if not fault or not program:
         raise UserError(f"name the fault, and the program behind --, for example: {examples[0]}")
-    return running.run(f"cuda-{name} {' '.join(fault)}", wanted.hook or "", program)
+    return gdb_run.run(f"cuda-{name} {' '.join(fault)}", wanted.hook or "", program)

@@ -15,7 +15,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.ledger import left_out
 from gdbcuda.log.where import Where
-from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, patched, probes, targets, uprobe_log
+from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, patched, probes, uprobe_log, watched_files
 from gdbcuda.observe.bpftrace_run import TICK, Bpftrace
 from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
 from gdbcuda.observe.probes import Choice, Probe
@@ -30,7 +30,7 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
 
 if TYPE_CHECKING:
-    from gdbcuda.observe.targets import Target
+    from gdbcuda.observe.watched_files import Target
     from gdbcuda.shell.observers.options import ObserverOptions
 
 MOST_NAMED = 4
@@ -73,13 +73,13 @@ class Plan:
         return patched.patched(places, patched.processes(None if self.wanted.all_of else self.wanted.pid))
 
     def target(self, table: api.Table) -> Target:
-        named = [targets.of_library(one) for one in self.wanted.all_of]
+        named = [watched_files.of_library(one) for one in self.wanted.all_of]
         if self.wanted.pid:
-            found = targets.of_process(self.wanted.pid, table)
+            found = watched_files.of_process(self.wanted.pid, table)
         elif self.words:
-            found = targets.of_program(self.words, [self.hook] if self.hook else [], table)
+            found = watched_files.of_program(self.words, [self.hook] if self.hook else [], table)
         else:
-            found = targets.Target()
+            found = watched_files.Target()
         for watched, file in named:
             found.add(watched.path, watched.name, file)
             if not (self.wanted.pid or self.words):

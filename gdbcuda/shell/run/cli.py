@@ -46,14 +46,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(wanted: RunOptions) -> int:
-    from gdbcuda.shell.run import launchers, program, under_gdb
+    from gdbcuda.shell.run import launchers, started_program, under_gdb
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
     is_batch = wanted.batch or not (sys.stdin.isatty() and sys.stdout.isatty())
     asked = [*commands(wanted)]
-    return under_gdb.run(program.startable(words, os.environ), asked, is_batch, wanted.ranks or launchers.is_one(words))
+    program = started_program.startable(words, os.environ)
+    return under_gdb.run(program, asked, is_batch, wanted.ranks or launchers.is_one(words))
 
 
 def commands(wanted: RunOptions) -> Iterator[str]:

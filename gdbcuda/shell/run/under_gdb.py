@@ -11,7 +11,7 @@ from gdbcuda.files import places
 from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.run import relaying
-from gdbcuda.shell.run.program import Startable
+from gdbcuda.shell.run.started_program import Startable
 from gdbcuda.shell.run.who_writes import Ranks
 from gdbcuda.text import output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from gdbcuda.condition import Condition
-from gdbcuda.live.guarding import by_process, filters, making
+from gdbcuda.live.guarding import breakpoint_filters, by_process, making
 from gdbcuda.live.host import lazily
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.recording.planting import PlantingSpot
@@ -28,5 +28,5 @@ def tests(condition: Condition | None, spot: PlantingSpot) -> list[trampoline.Te
         return []
     function = table_version.function(spot.symbol)
     assert function is not None, "a condition is on functions of a table"
-    places = abi.locate(function, filters.MACHINE)
-    return [filters.tree_term(0, condition.trees[spot.symbol], places)()]
+    places = abi.locate(function, breakpoint_filters.MACHINE)
+    return [breakpoint_filters.tree_term(0, condition.trees[spot.symbol], places)()]

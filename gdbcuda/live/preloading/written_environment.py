@@ -18,7 +18,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.process import variables
+from gdbcuda.live.process import environment_variables
 from gdbcuda.memory import PAGE
 
 _used: PerInferior[dict[int, int]] = PerInferior(dict)  # end of a .bss -> bytes of the page's tail that are ours
@@ -50,16 +50,16 @@ def call_setenv(name: str, value: str) -> bool:
 
 
 def put_by_memory(name: str, value: str) -> None:
-    known, prefix = variables.current(), name.encode() + b"="
+    known, prefix = environment_variables.current(), name.encode() + b"="
     text = prefix + value.encode() + b"\0"
     index = next((i for i, (_, old) in enumerate(known) if old.startswith(prefix)), None)
     if index is not None:
-        write(variables.array_address() + index * POINTER, struct.pack("<Q", store(text)))
+        write(environment_variables.array_address() + index * POINTER, struct.pack("<Q", store(text)))
         return
     pointers = [pointer for pointer, _ in known]
     array = store(bytes(POINTER * (len(known) + 2)), keep=True)
     write(array, struct.pack(f"<{len(known) + 2}Q", *pointers, store(text), 0))
-    write(variables.environ_address(), struct.pack("<Q", array))
+    write(environment_variables.environ_address(), struct.pack("<Q", array))
 
 
 def write(address: int, data: bytes) -> None:
