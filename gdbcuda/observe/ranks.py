@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import environment, image
 from gdbcuda.memory.opened import OpenedMemory
-from gdbcuda.memory.pages import PagedMemory
+from gdbcuda.memory.paged_memory import PagedMemory
 from gdbcuda.text import rank_names
 
 AUXILIARY = struct.Struct("<QQ")  # type and value (getauxval(3))

@@ -142,14 +142,15 @@ def test_a_ctrl_c_before_the_cases_are_known(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(conform_cases, "cases", ended)
     one = conform_cases.played(Bench("hook.so", "", ""), ConformOptions(), Allowed.of_file(None))
     assert one.status == 130
-    assert report.text(one, False).startswith("No case of hook.so was run: there was no time (Ctrl-C).")
+    assert case_report.text(one, False).startswith("No case of hook.so was run: there was no time (Ctrl-C).")
 
 
 def test_what_shows_that_no_program_begins_is_no_case() -> None:
     one = runs.none(Bench("hook.so", "", ""), "it does not end", 10.0)
-    assert [broken["show"] for broken in report.data(one)["broken"]] == [""]
-    assert "--show" not in report.junit(one) + report.text(one, False)
-    assert "10 s, seed 1" in report.text(one, False) and "Not tried:\n  all cases: " in report.text(one, False)
+    assert [broken["show"] for broken in case_report.data(one)["broken"]] == [""]
+    text = case_report.text(one, False)
+    assert "--show" not in case_report.junit(one) + text
+    assert "10 s, seed 1" in text and "Not tried:\n  all cases: " in text
 
 
 @pytest.mark.parametrize("errors, said", [
