@@ -170,6 +170,12 @@ class References:
         first = self.place(process, address)
         return first if "script" in first else asker(known, words_of) or first
 
+    def asked_at(self, process: Process, address: int, stack: Iterable[int]) -> int:
+        """Whose code it is that `site` is about, where the stack was recorded."""
+        places = ((at, one) for at in (address, *stack) for one in self.frames(process, at) if "script" not in one)
+        found = asker(places, lambda place: words_of(place[1])) if stack else None
+        return found[0] if found is not None and "script" not in self.place(process, address) else address
+
     def is_header_code(self, process: Process, address: int) -> bool:
         """Nothing but that, as far as is known."""
         return all(map(is_place_in_headers, self.frames(process, address)))

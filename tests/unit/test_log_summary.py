@@ -34,6 +34,16 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "main at a.c:3" in text and "(unwound)" in text
 
 
+def test_who_has_asked_behind_a_header(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    header = {"function": "cudaMalloc<float>(float**, unsigned long)", "object": "/bin/app", "layer": "app",
+              "source": "cuda_runtime.h:879"}  # fmt: skip
+    own = {"function": "grow", "object": "/bin/app", "layer": "app", "source": "a.c:9"}
+    path = write(tmp_path / "log", [call(1, "cudaMalloc", {"size": 4}, caller=0x600, stack=[0x600, 0x700])],
+                 {0x600: header, 0x700: own})  # fmt: skip
+    assert "by grow at a.c:9" in run(capsys, "show", path)
+    assert re.search(r"^grow at a.c:9 +1$", run(capsys, "summary", path), re.MULTILINE)
+
+
 def test_what_is_no_constant_is_told_as_in_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     wrong = {"ended": "", "end": 0.5, "status": -1, "result": -1}
     path = write(tmp_path / "log", [call(1, "cuMemAlloc_v2", {"bytesize": 4}, **wrong)])

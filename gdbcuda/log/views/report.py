@@ -72,7 +72,7 @@ class LogReport:
             self.failed += 1
         if is_bad and len(self.errors) < MOST_ROWS:
             self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer,
-                                str(call.ended or call.result), self.place(call, call.site)])  # fmt: skip
+                                str(call.ended or call.result), self.asker(call)])  # fmt: skip
         used = sum(one.usage.on_device for one in self.ledgers.all())
         if not self.memory or self.memory[-1][1] != used:
             self.memory.append((self.end, used))
@@ -84,10 +84,13 @@ class LogReport:
         depth = min(call.depth, DEEPEST)
         self.depths[call.thread] = max(self.depths.get(call.thread, 0), depth)
         name = self.names.setdefault(call.name, len(self.names))
-        code, by = self.writer.call(call)[:LONGEST], self.place(call, call.site)
+        code, by = self.writer.call(call)[:LONGEST], self.asker(call)
         text, shape = f"#{call.number} {code}", self.shapes.setdefault(shape_of(code), len(self.shapes))
         return [call.thread, call.start, call.last_seen, name, call.layer, depth, int(call.went_wrong),
                 f"{text}\nby {by}" if by else text, shape, self.stack(call)]  # fmt: skip
+
+    def asker(self, call: Call) -> str:
+        return self.place(call, self.log.notes.asked_at(call.process, call.site, call.stack))
 
     def place(self, call: Call, address: int) -> str:
         name, text = self.writer.place(call.process, address), self.writer.source_text(call.process, address)
@@ -129,7 +132,7 @@ class LogReport:
             "functions": list(self.functions()),
             "kernels": [[*launch, count] for launch, count in self.summary.launches.most_common(MOST_ROWS)],
             "errors": sorted(self.errors),
-            "problems": [[p.call.number, p.call.start, p.kind, p.text, self.place(p.call, p.call.site)]
+            "problems": [[p.call.number, p.call.start, p.kind, p.text, self.asker(p.call)]
                          for one in self.ledgers.all() for p in one.problems[:MOST_ROWS]],
             "leaks": list(self.leaks()),
             "files": [[str(one.get("file")), str(one.get("layer") or ""), str(one.get("build_id") or "")]

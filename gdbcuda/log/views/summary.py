@@ -38,7 +38,7 @@ class FunctionSummary:
 
 class Summary:
     def __init__(self, table: api.Table, notes: References) -> None:
-        self.table = table
+        self.table, self.notes = table, notes
         self.functions: dict[tuple[str, str], FunctionSummary] = {}
         self.callers: Counter[tuple[Process, int]] = Counter()
         self.moved: Counter[str] = Counter()
@@ -79,7 +79,7 @@ class Summary:
             row = self.functions[key] = FunctionSummary()
         row.count += 1
         if call.parent is None:
-            self.callers[call.process, call.site] += 1
+            self.callers[call.process, self.notes.asked_at(call.process, call.site, call.stack)] += 1
         self.first = min(self.first, call.start)  # an inner call ends first
         if call.ended == STILL_OPEN:
             self.unfinished += 1
