@@ -214,8 +214,9 @@ class Session:
             run("run")
         elif kind == "deletes":
             places = standing()
+            islands = islands_at(places)
             self.take_back()
-            note("standing", places=places + in_table())
+            note_standing(places + in_table(), islands)
             self.look_at_code("deleted")
         elif kind == "leaves":
             self.ended = True
@@ -226,7 +227,8 @@ class Session:
         elif kind in ("detaches", "kills", "quits"):
             self.ended = True
             if kind != "kills":  # quit moves no thread, detach moves those that are in a trampoline itself
-                note("standing", places=standing(with_newest=kind == "quits"))
+                places = standing(with_newest=kind == "quits")
+                note_standing(places, islands_at(places))
             if kind != "quits":
                 run("detach" if kind == "detaches" else "kill")
 
@@ -289,6 +291,16 @@ def standing(with_newest=True):
             frame = frame.older()
     selected.switch()
     return found
+
+
+def note_standing(places, islands):
+    note("standing", places=places + list(islands.values()), islands=list(islands))
+
+
+def islands_at(places):
+    import segments
+
+    return segments.islands(gdb.selected_inferior().pid, places, shown, PLAN["mine"], PLAN["bodies"].values())
 
 
 def in_table():

@@ -21,7 +21,6 @@ from lines import ATTACHED, Place, Tools
 from processes import alive, descendants, mine, send
 from sessions import Session
 
-END_OF_CALL = b"\xcc"  # of a shown one: it stays until the next stop, as a trampoline does in which a thread is
 TICK = 0.004  # seconds between looks
 
 
@@ -206,10 +205,13 @@ class Run:
             found = [one for one in found if not one.filling]
         if self.session.stays_in_library:
             found = [one for one in found if os.path.basename(one.file) != segments.OUR_LIBRARY]
-        inside = segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note["places"]])
-        stay = [one for one in found if one.holds(inside) and (one.filling or one.have == END_OF_CALL)]
+        inside, islands = (self.standing(what) for what in ("places", "islands"))
+        stay = segments.staying(found, inside, islands)
         found = [one for one in found if one not in stay and not any(map(one.goes_on, stay))]
         self.outcome.memory += [str(one) for one in found if str(one) not in self.outcome.memory]
+
+    def standing(self, what: str) -> list[tuple[str, int]]:
+        return segments.places(self.pid, [pc for note in self.outcome.noted("standing") for pc in note[what]])
 
     def release(self, name: str) -> None:
         if name in self.pipes:

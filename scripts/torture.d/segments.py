@@ -10,6 +10,8 @@ from typing import Callable, NamedTuple
 PAGE = 4096
 OUR_LIBRARY = "libgdbcuda.so"
 ENTRY = 16  # bytes that a patch may replace
+END_OF_CALL = b"\xcc"  # of a shown one: it stays until the next stop, as a trampoline does in which a thread is
+JUMP, JUMP_SIZE = b"\xe9", 5  # with four bytes that say how far
 NOP = re.compile(rb"[\x66\x2e]*(\x0f\x1f|\x90)")
 Read = Callable[[int, int], bytes]  # (address, size)
 
@@ -49,6 +51,30 @@ class Change(NamedTuple):
         """Not in filling that nobody executes, far behind the entry: an island may be there."""
         return any(low < self.offset + len(self.have) and self.offset < high
                    and not (self.offset - low > ENTRY and NOP.match(self.want)) for low, high in ranges)  # fmt: skip
+
+
+def staying(found: list[Change], inside: list[tuple[str, int]], islands: list[tuple[str, int]]) -> list[Change]:
+    """What threads are in, or come to from the jump of an island at which they are: that stays, too."""
+    return [
+        one for one in found
+        if (one.holds(inside) and (one.filling or one.have == END_OF_CALL))
+        or (one.have[:1] == JUMP and len(one.have) <= JUMP_SIZE and (one.file, one.offset) in islands)
+    ]  # fmt: skip
+
+
+def islands(
+    pid: int, addresses: Iterable[int], read: Read, files: list[str], bodies: Iterable[Iterable[int]]
+) -> dict[int, int]:
+    """Where a jump is that the short one at a function's entry leads to, and where a thread comes from there."""
+    found, entries = {}, {min(body) for body in bodies}
+    for at in set(addresses):
+        here = places(pid, [at])
+        if not here or any(file in files and offset in entries for file, offset in here):
+            continue
+        code = read(at, JUMP_SIZE)
+        if code[:1] == JUMP:
+            found[at] = at + JUMP_SIZE + int.from_bytes(code[1:], "little", signed=True)
+    return found
 
 
 def mappings(pid: int) -> Iterator[tuple[int, int, int, str]]:

@@ -228,6 +228,24 @@ def test_words_of_zeros_do_not_end_a_trampoline(offset: int, filling: bool, goes
     assert segments.Change("libhook.so", offset, b"\x02" * 8, bytes(8), filling).goes_on(stays) == goes_on
 
 
+ISLAND, TEST = (segments.Change("libhook.so", at, have, bytes(len(have)), at > 0x5000) for at, have in (
+    (0x302B, bytes.fromhex("e9e021")), (0x5210, b"\x48" * 99)))  # fmt: skip
+
+
+@pytest.mark.parametrize(("island", "stay"), [([("libhook.so", 0x302B)], [ISLAND, TEST]), ([], [TEST])])
+def test_a_thread_at_an_island_is_about_to_come_to_the_test(
+    island: list[tuple[str, int]], stay: list[segments.Change]
+) -> None:
+    assert segments.staying([ISLAND, TEST], [("libhook.so", 0x5210), *island], island) == stay
+
+
+def test_an_island_is_a_jump_that_is_at_no_entry(build: Build) -> None:
+    begin, _, offset, file = next(segments.mappings(os.getpid()))
+    code = {begin: b"\xe9\x10\0\0\0", begin + 8: b"\xe9\xf0\xff\xff\xff", begin + 16: b"\x90" * 5}
+    found = segments.islands(os.getpid(), code, lambda at, size: code[at], [file], [(offset, offset + 4)])
+    assert found == {begin + 8: begin + 8 + 5 - 16}
+
+
 FORK = "gdbserver/linux-low.cc:4467: A problem internal to GDBserver has been detected.\nLWP -60932 suspended=-14186"
 
 
