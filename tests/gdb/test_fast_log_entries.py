@@ -125,19 +125,26 @@ def test_where_a_thread_stands_at_an_entry_is_told(placed: Scenario) -> None:
 
 IN_TRAMPOLINE = """python
 from gdbcuda.live.guarding.by_process import PROCESSES
-(guard,) = PROCESSES().guards.values()
-gdb.execute(f"tbreak *{guard.trampoline.address:#x}")
+def trampoline(number):
+    return next(one.trampoline.address for one in PROCESSES().guards.values() if number in one.members)
+def show(what, address):
+    print(what, "is there" if any(bytes(gdb.selected_inferior().read_memory(address, 16))) else "is gone")
+entered = trampoline(1)
+gdb.execute(f"tbreak *{entered:#x}")
 end
 """
 
 
 def test_a_call_in_the_trampoline_of_a_guard_that_is_made_again_and_deleted(local: Scenario, tmp_path: Path) -> None:
-    """From there it comes to the recorder, which sends it on to what the newest trampoline of the function has."""
+    """From there it comes to the recorder, which sends it on to what the newest trampoline of the function has.
+    Those of other functions go meanwhile."""
     (tmp_path / "stop.gdb").write_text(IN_TRAMPOLINE)
-    begin = ("cuda-break cuMemAlloc if bytesize > 1T", "cuda-log start --fast cuMemAlloc", "tbreak main", "RUN")
-    gone = ("set cuda-guard off", "set cuda-guard auto", "info symbol $pc", "delete 1", "continue")
-    text = local.run("test_alloc", *begin, f"source {tmp_path}/stop.gdb", "continue", *gone, "cuda-log")
-    assert "gdbcuda_guards_v1 + " in text, text
+    breaks = ("cuda-break cuMemAlloc if bytesize > 1T", "cuda-break cuMemGetInfo if free == 7")
+    begin = (*breaks, "cuda-log start --fast cuMemAlloc", "tbreak main", "RUN", f"source {tmp_path}/stop.gdb")
+    gone = ("set cuda-guard off", "set cuda-guard auto", "info symbol $pc", "delete 1", "tbreak gdbcuda_called")
+    other = ("python other = trampoline(2)", "delete 2", "python show('one', entered); show('the other', other)")
+    text = local.run("test_alloc", *begin, "continue", *gone, "continue", *other, "continue", "cuda-log")
+    assert "gdbcuda_guards_v1 + " in text and "one is there\nthe other is gone\n" in text, text
     assert "exited normally" in text and re.search("; [1-9]\\d* calls kept", text), text
 
 

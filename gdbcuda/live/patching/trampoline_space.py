@@ -189,10 +189,11 @@ def clean() -> None:
     if not room.left:
         return
     where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
-    is_on_its_way = any(process.in_own_code(pc) and not agent.is_inside(pc) for pc in where)  # from the recorder
-    if positions.UNKNOWN[0] in where or is_on_its_way:
+    if positions.UNKNOWN[0] in where:
         return
     stays = needed(room.left, [*where, *returning_to(room.left)])
+    if any(process.in_own_code(pc) and not agent.is_inside(pc) for pc in where):  # on its way from the recorder
+        stays |= {at for at, one in room.left.items() if one.is_recorded}
     for address, one in list(room.left.items()):
         if address not in stays:
             del room.left[address]
