@@ -201,6 +201,12 @@ class Player:
         """It does so alone, but not in most runs. A child that shares the program's memory is nobody's: gdb takes its
         breakpoints out of the memory of both, and misses calls, or leaves one that ends the child. Of a child that is
         made as gdb detaches gdbserver has not told it yet. (gdb's infrun.c: handle_inferior_event; remote.c:
-        remote_detach_1.) And gdbserver may wait for ever for a process that somebody has killed."""
-        shares_memory = any(part.name == "clones" for part in self.build.parts)
-        return shares_memory or (self.session.start in REMOTE and self.session.end in ("killed", "detaches"))
+        remote_detach_1.) And gdbserver may wait for ever for a process that somebody has killed. What a step needs at
+        the caller gdb takes out as the step ends: a child of which it hears later has it still."""
+        parts, session = {part.name for part in self.build.parts}, self.session
+        is_stepped = session.deed == "steps" or session.start == "terminal"
+        return (
+            "clones" in parts
+            or (is_stepped and "forks" in parts)
+            or (session.start in REMOTE and session.end in ("killed", "detaches"))
+        )

@@ -11,6 +11,7 @@ import pytest
 from building import Build
 from cases import Finding, Player, Result, Work
 from judging import Difference
+from kinds import files
 from lines import Tools
 from playing import Outcome
 from sessions import Session
@@ -103,3 +104,21 @@ def test_a_quick_run_asks_gdb_alone_once(tmp_path: Path, monkeypatch: pytest.Mon
     cases.play_case(player.work, player.build, player.session, 0, player.plain, result)
     (finding,) = result.findings
     assert (finding.runs, finding.control_runs, finding.is_gdbs) == (1, 1, alone == "x")
+
+
+@pytest.mark.parametrize(
+    ("start", "deed", "part", "controls"),
+    [("local", "steps", "forks", cases.CONTROLS), ("terminal", "nothing", "forks", cases.CONTROLS),
+     ("local", "nothing", "forks", 1), ("local", "steps", "calls", 1)],
+)  # fmt: skip
+def test_where_a_step_ends_beside_a_fork_gdb_alone_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, deed: str, part: str, controls: int
+) -> None:
+    """(gdb 13.1 alone: `finish` in a loop, and 68 of 400 children that another thread made died of SIGTRAP.)"""
+    player = Scripted(tmp_path, "x", "")
+    player.work, player.session = replace(player.work, confirm=False), Session(start, "exits", deed)
+    player.build.parts = [one for one in files("parts") if one.name == part]
+    monkeypatch.setattr(cases, "Player", lambda *about: player)
+    result = Result()
+    cases.play_case(player.work, player.build, player.session, 0, player.plain, result)
+    assert result.findings[0].control_runs == controls
