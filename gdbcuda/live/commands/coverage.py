@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from gdbcuda.calls.sinks import Kept
 from gdbcuda.command_line.argument_types import FILE
 from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
@@ -14,6 +14,9 @@ from gdbcuda.live.prompt.command import command
 from gdbcuda.live.recording import call_log
 from gdbcuda.log.options import CoverageOptions
 from gdbcuda.text import render
+
+if TYPE_CHECKING:
+    from gdbcuda.calls.sinks import Kept
 
 
 class SessionCoverageOptions(CoverageOptions):
