@@ -230,14 +230,30 @@ def test_a_report_that_was_not_exported(tmp_path: Path) -> None:
         importing.read(str(tmp_path / "report.nsys-rep"))
 
 
+# A call that jumps on to the driver within a nanosecond, one that reads and writes a count, one that is not over.
+OURS = """{"gdbcuda_log":1,"phase":"H","version":"0.1.0","started":0.0,"program":"","cuda":"13.0","nvml":"13.5"}
+{"ts":0.0,"phase":"M","name":"process","details":{"program":"/train","rank":"rank 3","inferior":0,"pid":7}}
+{"ts":0.0,"op_id":0,"phase":"B","name":"cuInit","details":{"Flags":0},"thread":1,"pid":7,"depth":0,"layer":"app"}
+{"ts":0.5,"op_id":1,"phase":"B","name":"cuDeviceGet","details":{"device":"0x40","ordinal":0},"thread":1,"pid":7,"depth":1,"parent":0,"layer":"hook"}
+{"ts":0.5,"op_id":2,"phase":"B","name":"cuDeviceGet","details":{"device":"0x40","ordinal":0},"thread":1,"pid":7,"depth":2,"parent":1,"layer":"driver"}
+{"ts":0.500000001,"op_id":2,"phase":"E","name":"cuDeviceGet","details":{"status":0,"result":"CUDA_SUCCESS","out":{"device":{"address":"0x40","value":0}}}}
+{"ts":0.500000001,"op_id":1,"phase":"E","name":"cuDeviceGet","details":{"status":0,"result":"CUDA_SUCCESS","out":{"device":{"address":"0x40","value":0}}}}
+{"ts":0.6,"op_id":0,"phase":"E","name":"cuInit","details":{"ended":"unwound"}}
+{"ts":0.7,"op_id":3,"phase":"B","name":"nvmlDeviceGetSupportedMemoryClocks","details":{"count":{"address":"0x20","value":8}},"thread":2,"pid":7,"depth":0,"layer":"driver"}
+{"ts":0.8,"op_id":3,"phase":"E","name":"nvmlDeviceGetSupportedMemoryClocks","details":{"status":0,"result":"NVML_SUCCESS","out":{"count":{"address":"0x20","value":3}}}}
+{"ts":0.9,"op_id":4,"phase":"B","name":"cuMemFree_v2","details":{"dptr":"0x10"},"thread":1,"pid":7,"depth":0,"layer":"driver"}
+"""
+
+
 def test_our_own_export_comes_back(tmp_path: Path) -> None:
-    _, log = imported(tmp_path, "trace.jsonl", LINES)
-    exported = subprocess.run([*GDBCUDA, "log", "export", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
-    (tmp_path / "again").mkdir()
-    _, again = imported(tmp_path / "again", "exported.json", exported)
-    names = ("name", "layer", "parent", "arguments", "result")
-    first, second = ([[call[name] for name in names] for call in shown(one)[:3]] for one in (log, again))
-    assert first == second
+    (tmp_path / "first.jsonl").write_text(OURS)
+    first = tmp_path / "first.jsonl"
+    exported = subprocess.run([*GDBCUDA, "log", "export", str(first)], capture_output=True, text=True, cwd=ROOT).stdout
+    _, again = imported(tmp_path, "exported.json", exported)
+    names = ("name", "layer", "parent", "thread", "arguments", "out", "result", "status", "ended")
+    before, after = ([[call.get(name) for name in names] for call in shown(one)] for one in (first, again))
+    assert before == after and len(before) == 5
+    assert '"rank 3"' in again.read_text()
 
 
 def test_who_called_comes_back_with_our_export(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ runtime or the driver, work on the GPU, or an operator or line of the program ar
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gdbcuda.errors import UserError
-from gdbcuda.log.foreign.timed_calls import GPU, TimedCalls
+from gdbcuda.log.foreign.timed_calls import GPU, LONGEST_NAME, TimedCalls
+from gdbcuda.log.views import own_slices
 
-MICROSECONDS = 1e6
+NANOSECONDS = 1e9
 LAYERS = {"cuda_runtime": "runtime", "cuda_driver": "driver", "kernel": GPU, "gpu_memcpy": GPU, "gpu_memset": GPU,
           "cpu_op": "app", "python_function": "app", "user_annotation": "app"}  # fmt: skip
 OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)
@@ -25,7 +27,7 @@ def read(document: Any, calls: TimedCalls) -> None:
         raise UserError("no list of traceEvents")
     is_ours = isinstance(document, dict) and "schemaVersion" not in document
     open_slices: dict[Any, list[dict[str, Any]]] = {}
-    for one in events:
+    for one in sorted(events, key=own_slices.number) if is_ours else events:
         if not isinstance(one, dict):
             calls.problems["an event that is no object"] += 1
             continue
@@ -35,11 +37,20 @@ def read(document: Any, calls: TimedCalls) -> None:
         elif phase in ("B", "E"):
             key = str((one.get("pid"), one.get("tid")))
             pair(one, open_slices.setdefault(key, []), calls, is_ours)
+        elif phase == "M" and one.get("name") == "process_name":
+            name_process(one, calls)
         elif not (isinstance(phase, str) and phase in IGNORED):
             calls.problems["an event of an unknown kind"] += 1
     for some in open_slices.values():
         for one in some:
             add(one, None, calls, is_ours)
+
+
+def name_process(one: dict[str, Any], calls: TimedCalls) -> None:
+    given = one.get("args")
+    name = given.get("name") if isinstance(given, dict) else None
+    if isinstance(name, str) and name:
+        calls.programs[number(one.get("pid"), calls)] = own_slices.program(name[:LONGEST_NAME])
 
 
 def pair(one: dict[str, Any], stack: list[dict[str, Any]], calls: TimedCalls, is_ours: bool) -> None:
@@ -65,7 +76,8 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
     layer = LAYERS.get(category, "") if isinstance(category, str) else ""
     if is_ours and category in OURS:
         layer = str(category)
-    end = None if took is None else (start + took) / MICROSECONDS
+    begin = nanoseconds(start)
+    end = None if took is None else (begin + nanoseconds(took)) / NANOSECONDS
     pid, tid = lane(one, calls)
     if layer == GPU and "device" in given and type(given.get("stream")) is int:
         calls.lane_names[pid, tid] = f"GPU {given['device']} stream {given['stream']}"
@@ -74,11 +86,18 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
     for name in NOT_ARGUMENTS if is_ours else ():
         given.pop(name, None)
     status = calls.table.constant(result) if isinstance(result, str) else None
-    call = calls.add(one.get("name"), start / MICROSECONDS, end, (pid, tid), layer=layer,
+    call = calls.add(one.get("name"), begin / NANOSECONDS, end, (pid, tid), layer=layer,
                      details=given, status=status)  # fmt: skip
     if call is not None:
         call.caller = calls.place(caller)
+        if is_ours:
+            own_slices.restore(call, result, calls.table)
         calls.link(given.get("correlation"), call, process=0)  # what the GPU does has the device for a process
+
+
+def nanoseconds(time: float) -> float:
+    """Whole ones: of two slices that end together neither ends later by a rounding."""
+    return round(time * 1e3) if math.isfinite(time) else time
 
 
 def lane(one: dict[str, Any], calls: TimedCalls) -> tuple[int, int]:

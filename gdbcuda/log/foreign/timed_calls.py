@@ -37,6 +37,7 @@ class TimedCalls:
         self.lane_names: dict[Lane, str] = {}
         self.lane_words: dict[str, int] = {}  # of traces that name lanes by words
         self.links: dict[tuple[int, int], list[Call]] = {}  # by process, each of which has its own numbers
+        self.programs: dict[int, dict[str, str]] = {}  # by process, and its rank where it has one
         self.places: dict[str, int] = {}  # who called, as the trace says it in words; a number of ours for each
         self.epoch = 0.0
         self.problems: Counter[str] = Counter()
@@ -111,6 +112,8 @@ class TimedCalls:
         head = record.header(self.table.cuda, self.table.nvml, program, __version__)
         started = self.epoch and self.epoch + began
         sink = JsonLines(path, {**head, "clock": "of the trace that was imported", "started": started})
+        for pid in sorted({pid for pid, _ in self.lanes} & {*self.programs}):
+            sink.note(0.0, "process", {**self.programs[pid], "inferior": 0, "pid": pid})
         for (pid, lane), number in self.lanes.items():
             details = {"thread": number, "lwp": max(lane, 0), "inferior": 0, "pid": pid,
                        "name": self.lane_names.get((pid, lane), "")}  # fmt: skip

@@ -16,6 +16,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.gpu.causing import makes_work
 from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.ledger.processes import Ledgers
+from gdbcuda.log.views import own_slices
 
 # Names of colours that the format reserves (Trace Event Format, "cname").
 COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
@@ -114,11 +115,11 @@ def process_name(pid: int, name: str) -> Line:
 
 
 def slice_of(call: Call, writer: CallWriter) -> Line:
-    details = {**call.arguments, **call.out, "result": call.ended or call.result, "number": call.number}
+    details = {**own_slices.arguments(call), "result": call.ended or call.result, "number": call.number}
     if call.site:
         details["caller"] = writer.caller(call)
     return {"ph": "X", "name": call.name, "cat": call.layer or "call", "pid": call.pid, "tid": call.thread,
-            "ts": microseconds(call.start), "dur": microseconds(call.last_seen - call.start), "args": details,
+            "ts": microseconds(call.start), "dur": duration(call), "args": details,
             "cname": FAILED if call.failed else COLOURS.get(call.layer, COLOURS[""])}  # fmt: skip
 
 
@@ -135,5 +136,10 @@ def mark(call: Call) -> Line:
             "ts": microseconds(call.last_seen)}  # fmt: skip
 
 
+def duration(call: Call) -> float:
+    """Of whole nanoseconds from begin to end: what is inside ends no later than what it is in."""
+    return (round(call.last_seen * 1e9) - round(call.start * 1e9)) / 1e3
+
+
 def microseconds(seconds: float) -> float:
-    return round(seconds * 1e6, 3)
+    return round(seconds * 1e9) / 1e3

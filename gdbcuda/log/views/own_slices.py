@@ -1,0 +1,60 @@
+"""What our own export keeps of a call in the arguments of its slice: `trace_events.slice_of` the other way round."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gdbcuda.api import Function, Table
+from gdbcuda.calls import record
+from gdbcuda.calls.record import Call
+from gdbcuda.text import rank_names
+
+BEFORE = "before"  # what was passed where an out-value stands, if that does not tell
+ENDINGS = (record.UNWOUND, record.THREAD_GONE, record.PROCESS_GONE, record.STILL_OPEN, record.RETURN_LOST)
+VALUE = {"address", "value"}  # of what a pointer led to
+
+
+def arguments(call: Call) -> dict[str, Any]:
+    """With what came out in the place of what went in."""
+    given = call.arguments
+    lost = {name: given[name] for name, out in call.out.items() if name in given and not tells(out, given[name])}
+    return {**given, **call.out, **({BEFORE: lost} if lost else {})}
+
+
+def tells(out: Any, given: Any) -> bool:
+    return isinstance(out, dict) and set(out) == VALUE and out["address"] == given
+
+
+def restore(call: Call, result: Any, table: Table) -> None:
+    """``call.arguments`` are those of its slice."""
+    if result in ENDINGS:
+        call.ended = str(result)
+        call.end = None if call.ended == record.STILL_OPEN else call.end
+    elif call.result is None and type(result) in (int, str):
+        call.result = result
+    before = call.arguments.pop(BEFORE, None)
+    lost = before if isinstance(before, dict) else {}
+    written = {*lost} if call.status else written_by(table.function(call.name))
+    for name, value in list(call.arguments.items()):
+        if name in lost:
+            call.out[name], call.arguments[name] = value, lost[name]
+        elif name in written and isinstance(value, dict) and set(value) == VALUE:
+            call.out[name], call.arguments[name] = value, value["address"]
+
+
+def written_by(function: Function | None) -> set[str]:
+    return {one.name for one in function.parameters if one.direction != "in"} if function is not None else set()
+
+
+def program(name: str) -> dict[str, str]:
+    """Of a process that is called so: "train.py, rank 3"."""
+    found = re.fullmatch(rf"(.+), ((?:local )?rank \d{{1,{rank_names.LONGEST}}})", name)
+    return {"program": found[1], "rank": found[2]} if found else {"program": name}
+
+
+def number(event: Any) -> int:
+    """Of its call: slices of one moment are in each other in this order. 0 for what is no slice of ours."""
+    given = event.get("args") if isinstance(event, dict) else None
+    found = given.get("number") if isinstance(given, dict) else None
+    return found if type(found) is int else 0
