@@ -1,12 +1,13 @@
-"""System calls in machine code: which of them may confine the program.
+"""System calls in machine code: which of them may confine the program, or make a child that shares its memory.
 
-(x86-64; asm/unistd_64.h; seccomp(2), prctl(2).)
+(x86-64; asm/unistd_64.h; seccomp(2), prctl(2), clone(2).)
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86_stack import is_written, register
@@ -14,9 +15,7 @@ from gdbcuda.machine.x86_write import RAX, RBP, RBX
 
 SYSCALL = b"\x0f\x05"
 SYS_PRCTL, SYS_SECCOMP = 157, 317
-CONFINING = (SYS_PRCTL, SYS_SECCOMP)
-# mov $157 or $317, %eax or %rax
-CONFINES = re.compile(rb"(?:\xb8|\x48\xc7\xc0)(?:\x9d\x00|\x3d\x01)\x00\x00", re.DOTALL)
+SYS_CLONE, SYS_VFORK, SYS_CLONE3 = 56, 58, 435
 NEAR = 72  # bytes in front of the system call
 NUMBER = re.compile(rb"([\x40-\x4f]?)(?:([\xb8-\xbf])|\xc7([\xc0-\xc7]))(.{4})", re.DOTALL)  # mov
 COPY = re.compile(rb"([\x40-\x4f]?)\x89([\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8])")  # mov from a register to eax
@@ -26,34 +25,56 @@ ZERO = re.compile(rb"\x48?[\x31\x33]\xc0")  # xor %eax, %eax
 MOST_BEFORE = 24  # instructions
 
 
-def confining(code: bytes, offset: int = 0) -> bool:
+@dataclass(frozen=True)
+class Wanted:
+    """System calls with one of these numbers. ``marks``: it is loaded: mov $N, %eax or %rax."""
+
+    numbers: tuple[int, ...]
+    marks: re.Pattern[bytes]
+
+
+def having(*numbers: int) -> Wanted:
+    any_of = b"|".join(re.escape(one.to_bytes(4, "little")) for one in numbers)
+    return Wanted(numbers, re.compile(rb"(?:\xb8|\x48\xc7\xc0)(?:" + any_of + rb")", re.DOTALL))
+
+
+CONFINING = having(SYS_PRCTL, SYS_SECCOMP)
+CLONING = having(SYS_CLONE, SYS_VFORK, SYS_CLONE3)
+
+
+def may_be(wanted: Wanted, code: bytes, offset: int = 0) -> bool:
     """Is the instruction at that offset of a function a system call that may be one of these? Where its number comes
     from elsewhere it may."""
+    before = in_front(code, offset)
+    is_one = before is not None and code[offset:].startswith(SYSCALL)
+    return is_one and number(before or []) in (None, *wanted.numbers)
+
+
+def in_front(code: bytes, offset: int) -> list[Instruction] | None:
+    """The instructions in front of that offset; None where none begins there."""
     before: list[Instruction] = []
     try:
         for at, one in instructions(code):
             if at >= offset:
-                return at == offset and one.raw == SYSCALL and number(before) in (None, *CONFINING)
+                return before if at == offset else None
             before.append(one)
     except UnknownInstruction:
         pass
-    return False
+    return None
 
 
-def is_marked(code: bytes, at: int) -> bool:
+def is_marked(wanted: Wanted, code: bytes, at: int) -> bool:
     """Without knowing where instructions begin: is the number of one of these not far in front of it?"""
-    return bool(CONFINES.search(code, max(0, at - NEAR), at))
+    return bool(wanted.marks.search(code, max(0, at - NEAR), at))
 
 
-def follows_its_number(code: bytes, at: int) -> bool:
-    """Of a marked one: do the instructions from there on lead to it? Then it is one itself."""
-    for found in CONFINES.finditer(code, max(0, at - NEAR), at):
-        try:
-            if any(place == at for place, _ in instructions(code[: at + len(SYSCALL)], found.start())):
-                return True
-        except UnknownInstruction:
-            pass
-    return False
+def behind_number(wanted: Wanted, code: bytes, at: int) -> list[Instruction] | None:
+    """Of a marked one: the instructions from there on, if they lead to it. Then it is one itself."""
+    for found in wanted.marks.finditer(code, max(0, at - NEAR), at):
+        before = in_front(code[found.start() : at + len(SYSCALL)], at - found.start())
+        if before is not None:
+            return before
+    return None
 
 
 def number(before: list[Instruction]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda.machine import x86_syscalls
+from gdbcuda.machine.x86_syscalls import CLONING, CONFINING, behind_number, is_marked
 
 
 def raw(text: str) -> bytes:
@@ -37,18 +38,30 @@ def raw(text: str) -> bytes:
 )
 def test_by_the_number(before: str, may: bool) -> None:
     code = raw("55 4889e5" + before)
-    assert x86_syscalls.confining(code + raw("0f05 c3"), len(code)) == may
+    assert x86_syscalls.may_be(CONFINING, code + raw("0f05 c3"), len(code)) == may
 
 
 def test_bytes_that_are_no_instruction() -> None:
     code = raw("b80f050000 c3")
-    assert list(x86_syscalls.offsets(code)) == [1] and not x86_syscalls.confining(code, 1)
-    assert x86_syscalls.is_marked(raw("b83d010000 4889e2 0f05"), 8) and not x86_syscalls.is_marked(code, 1)
+    assert list(x86_syscalls.offsets(code)) == [1] and not x86_syscalls.may_be(CONFINING, code, 1)
+    assert is_marked(CONFINING, raw("b83d010000 4889e2 0f05"), 8) and not is_marked(CONFINING, code, 1)
 
 
 def test_where_the_number_is_loaded_begins_an_instruction() -> None:
     code = raw("ff 48c7c03d010000 4889e2 0f05 c3")
-    assert x86_syscalls.follows_its_number(code, 11)
+    assert behind_number(CONFINING, code, 11)
     in_a_number = raw("b83d010000 b9 0f050000 c3")
-    assert x86_syscalls.is_marked(in_a_number, 6) and not x86_syscalls.follows_its_number(in_a_number, 6)
-    assert not x86_syscalls.follows_its_number(raw("b83d010000 06 0f05"), 6)
+    assert is_marked(CONFINING, in_a_number, 6) and not behind_number(CONFINING, in_a_number, 6)
+    assert not behind_number(CONFINING, raw("b83d010000 06 0f05"), 6)
+
+
+@pytest.mark.parametrize(
+    ("before", "may"),
+    [("b838000000 be00100000", True), ("b8b3010000", True), ("48c7c03a000000", True), ("b83d010000", False),
+     ("", True)],
+)
+def test_who_makes_children(before: str, may: bool) -> None:
+    code = raw("55 4889e5" + before)
+    assert x86_syscalls.may_be(CLONING, code + raw("0f05"), len(code)) == may
+    is_told_by_number = may and before != ""
+    assert bool(behind_number(CLONING, code + raw("0f05"), len(code))) == is_told_by_number

@@ -22,6 +22,7 @@ from gdbcuda.live.threads import call_registers, children, positions
 
 REASON = "the program forks; there will be one after the next stop"
 FORKING: PerInferior[dict[int, int]] = PerInferior(dict)  # thread -> stack pointer in front of the call
+IN_FRONT: PerInferior[dict[int, range]] = PerInferior(dict)  # thread -> the instructions up to a call past libc
 CLONE_VM, CLONE_VFORK, CLONE_THREAD = 0x100, 0x4000, 0x10000
 SYS_CLONE, SYS_FORK, SYS_VFORK, SYS_CLONE3 = 56, 57, 58, 435  # (asm/unistd_64.h)
 
@@ -90,17 +91,27 @@ def remember() -> None:
     FORKING()[thread] = max(call_registers.current_stack_pointer(), FORKING().get(thread, 0))
 
 
+def stay_in_front(thread: int, places: range) -> None:
+    """The same of a system call in the middle of a function: behind it the stack is as it was."""
+    if FORKING().pop(thread, None) is not None:
+        IN_FRONT()[thread] = places
+
+
 def is_going_on() -> bool:
     """Is a thread in such a call still?"""
-    forking = FORKING()
-    if forking and not may_threads_be_listed():
+    forking, in_front = FORKING(), IN_FRONT()
+    if (forking or in_front) and not may_threads_be_listed():
         return True
-    there = positions.newest(forking)
+    there = positions.newest({*forking, *in_front})
     for thread, before in list(forking.items()):
         where = there.get(thread)
         if thread not in there or (where is not None and where[1] > before):
             del forking[thread]
-    return bool(forking)
+    for thread, places in list(in_front.items()):
+        where = there.get(thread)
+        if thread not in there or (where is not None and where[0] not in places):
+            del in_front[thread]
+    return bool(forking or in_front)
 
 
 def may_threads_be_listed() -> bool:

@@ -1,4 +1,4 @@
-"""Looks on where a program is about to call one of libc's functions. Who makes the system call himself is not seen."""
+"""Looks on where a program is about to call one of libc's functions. (Past libc: `own_clones`.)"""
 
 from __future__ import annotations
 
@@ -37,12 +37,15 @@ class LibcCall(Watch):
 
     def see(self) -> None:
         with suppress(Unreadable, gdb.error):
-            words = [*map(process.register, ARGUMENTS)]
+            words = self.words()
             wanted = [notice for is_wanted, notice in self.wishes if is_wanted(*words)]
             for notice in wanted:
                 notice()
             if self.rare and not wanted:
                 self.fall_silent()
+
+    def words(self) -> list[int]:
+        return [*map(process.register, ARGUMENTS)]
 
     def fall_silent(self) -> None:
         self.in_vain += 1

@@ -8,7 +8,7 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.watch import trash
 from gdbcuda.live.guarding.by_process import PROCESSES, Guarded, look_again, waiting
-from gdbcuda.live.guarding.making import remove
+from gdbcuda.live.guarding.making import look_out_past_libc, remove
 from gdbcuda.live.guarding.own_syscalls import reason as past_libc
 from gdbcuda.live.guarding.renewing import renew
 from gdbcuda.live.patching import trampoline_space
@@ -27,6 +27,8 @@ def on_loaded() -> None:
             if any(one.names_callers for one in filters) or (any(one.asks_kernel for one in filters) and past_libc()):
                 look_again(guard.members)
                 remove(guard)
+    if state.guards and state.fresh:
+        look_out_past_libc()
     renew(waiting())
     state.fresh.clear()
 

@@ -11,14 +11,15 @@ from contextlib import suppress
 import gdb
 
 from gdbcuda.errors import UserError
+from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.guard import forks, libc_calls
+from gdbcuda.live.guard import forks, libc_calls, own_clones
 from gdbcuda.live.guard import guard_faults as faults_of
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
 from gdbcuda.live.guard.watch import mending
-from gdbcuda.live.guarding import breakpoint_filters, condition_needs, failing_calls, gdb_threads, seccomp
+from gdbcuda.live.guarding import breakpoint_filters, condition_needs, failing_calls, gdb_threads, own_syscalls, seccomp
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
@@ -36,6 +37,7 @@ from gdbcuda.live.stopping import counting
 from gdbcuda.live.threads import children, standstill
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
+from gdbcuda.machine.x86_syscalls import CLONING
 
 GUARDS = "guards"  # who wants breakpoints to stay in the process
 MISSES = """gdbcuda: the program makes a child that shares its memory (clone, CLONE_VM): gdb
@@ -100,6 +102,21 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     elif ways:
         state.look_out(ways, on_sharing)
         state.look_out(forks.SHARING_WAYS, tell_of_sharing)
+    if look_out_past_libc not in state.lookouts:
+        look_out_past_libc()
+
+
+def look_out_past_libc() -> None:
+    """In objects that have come since, too."""
+    ways = forks.ways_of_sharing()
+    if not ways or process.catches_sigtrap():
+        return
+    notice = on_sharing_that_is_told if ways is forks.ALL_SHARING_WAYS else on_sharing
+    known = PROCESSES().lookouts.setdefault(look_out_past_libc, [])
+    watched = {one.address for one in known if one.is_valid()}
+    places = {at for one in own_syscalls.objects(CLONING) for at in one.instructions}
+    known += [own_clones.OwnClone(one, (ways["syscall"], notice)) for one in own_clones.of_instructions(places)
+              if one.front not in watched]  # fmt: skip
 
 
 def on_confined() -> None:

@@ -1,4 +1,5 @@
-"""Code of the program that makes system calls past libc: nobody sees when the program confines itself by one.
+"""Code of the program that makes system calls past libc: nobody sees when the program confines itself by one, or makes
+a child that shares its memory.
 
 The code is read before we may ask the kernel: the program's, the hook library's, any other's but the vendor's and
 the system's, unless there is very much of it. In a large object, and in code without a symbol, only a call counts in
@@ -19,6 +20,7 @@ from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import detours
 from gdbcuda.machine import x86_syscalls
+from gdbcuda.machine.x86_syscalls import CONFINING, Wanted
 
 PF_X = 1
 PIECE, OVERLAP = 1 << 20, 128
@@ -42,16 +44,16 @@ class OwnCalls:
         return MAKES.format(os.path.basename(self.name))
 
 
-KNOWN: PerInferior[dict[tuple[str, int], OwnCalls]] = PerInferior(dict)  # by name and base
+KNOWN: PerInferior[dict[tuple[Wanted, str, int], OwnCalls]] = PerInferior(dict)  # by name and base
 
 
-def objects() -> list[OwnCalls]:
+def objects(wanted: Wanted = CONFINING) -> list[OwnCalls]:
     """Those that have such code."""
     known, found = KNOWN(), []
     for one in process.images():
-        key = (one.name, one.base)
+        key = (wanted, one.name, one.base)
         if key not in known:
-            known[key] = look(one)
+            known[key] = look(wanted, one)
         if known[key]:
             found.append(known[key])
     return found
@@ -62,7 +64,7 @@ def reason() -> str:
     return next((f"{one.reason}, and {seccomp.WOULD_ASK}" for one in objects()), "")
 
 
-def look(image: Image) -> OwnCalls:
+def look(wanted: Wanted, image: Image) -> OwnCalls:
     name = image.name or process.strip_prefix(process.program())
     if layers.layer_of_object(name) in ("system", "runtime", "driver") or vendor.is_compute_library(name):
         return OwnCalls(name)
@@ -71,31 +73,25 @@ def look(image: Image) -> OwnCalls:
     if size > (MOST_FAR if process.is_remote() else MOST_READ):
         return OwnCalls(name)
     found = [call for low, end in ranges for start in range(low, end, PIECE)
-             for call in calls(start, min(start + PIECE + OVERLAP, end), size <= MOST_EXACT)]  # fmt: skip
+             for call in calls(wanted, start, min(start + PIECE + OVERLAP, end), size <= MOST_EXACT)]  # fmt: skip
     known = frozenset(at for at, is_sure in found if is_sure)
     return OwnCalls(name, known, any(at not in known for at, _ in found))
 
 
-def calls(start: int, end: int, is_exact: bool) -> Iterator[tuple[int, bool]]:
+def calls(wanted: Wanted, start: int, end: int, is_exact: bool) -> Iterator[tuple[int, bool]]:
     """(where it is, whether that is surely an instruction)."""
     try:
         code = process.original_code(start, end - start)
     except Unreadable:
         return
     for at in x86_syscalls.offsets(code):
-        if is_exact and is_one(start + at):
+        if is_exact and is_one(wanted, start + at):
             yield start + at, True
-        elif x86_syscalls.is_marked(code, at):
-            yield start + at, x86_syscalls.follows_its_number(code, at)
+        elif x86_syscalls.is_marked(wanted, code, at):
+            yield start + at, bool(x86_syscalls.behind_number(wanted, code, at))
 
 
-def is_one(address: int) -> bool:
+def is_one(wanted: Wanted, address: int) -> bool:
     """By the instructions of the function that it is in."""
-    function = process.function_start(address)
-    if function is None or address - function > detours.LARGEST_FUNCTION:
-        return False
-    try:
-        code = process.original_code(function, address - function + len(x86_syscalls.SYSCALL))
-    except Unreadable:
-        return False
-    return x86_syscalls.confining(code, address - function)
+    code, offset = detours.function_up_to(address)
+    return x86_syscalls.may_be(wanted, code, offset)

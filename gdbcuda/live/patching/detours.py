@@ -20,6 +20,7 @@ from gdbcuda.text import cplusplus
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry
 OTHER_MACHINE = "guards are made for x86-64, not for"
+SHORTEST_CALL = 2  # bytes: syscall
 LARGEST_NEIGHBOUR = 4096
 FIRST_BYTES = 16  # that have to be as the file has them
 
@@ -142,3 +143,15 @@ def is_possible() -> str:
     if inferiors.are_several() and sum(bool(one.pid) for one in gdb.inferiors()) > 1:
         return "several processes in one gdb"  # which sets breakpoints at addresses again in the wrong one
     return "non-stop mode" if gdb.parameter("non-stop") else ""
+
+
+def function_up_to(address: int) -> tuple[bytes, int]:
+    """The code of the function that an instruction is in, and where in it that is."""
+    function = process.function_start(address)
+    if function is None or address - function > LARGEST_FUNCTION:
+        return b"", 0
+    try:
+        code = process.original_code(function, address - function + SHORTEST_CALL)
+    except Unreadable:
+        return b"", 0
+    return code, address - function
