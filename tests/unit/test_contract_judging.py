@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda import api
+from gdbcuda.contract.books.at_once import drift, judged_drift
 from gdbcuda.contract.books.judging import Books, Judge
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.books.numbers import Observed, Said, read
 from gdbcuda.contract.books.sequences import GRANULE, CallSequence
 from gdbcuda.contract.books.steps import Model
+from gdbcuda.contract.c_programs.building import Ran
 
 TABLE = api.load()
 FUNCTIONS = MemoryFunctions(TABLE, frozenset({"cuMemGetInfo_v2", "nvmlDeviceGetMemoryInfo"}))
@@ -179,3 +181,19 @@ def test_what_a_program_has_printed() -> None:
                          "says nvmlDeviceGetMemoryInfo 0 total 9 free 4 used 5\n")  # fmt: skip
     assert first == Observed(0, 0, {"cuMemGetInfo_v2": Said(5, 9)})
     assert second == Observed(1, 2, {"nvmlDeviceGetMemoryInfo": Said(4, 9, 5)})
+
+
+def threads_end(kept: int) -> dict[str, int]:
+    """What a program with threads has said whose last number is that much above the first."""
+    says = f"says {INFO} 0 free {{}} total {TOTAL}\n"
+    return drift(Ran(0, "step 0 0\n" + says.format(TOTAL) + "step 1 0\n" + says.format(TOTAL - kept), ""))
+
+
+@pytest.mark.parametrize(("kept", "alone", "is_told"), [
+    (2 << 20, 0, True),
+    (2 << 20, 4 << 20, False),  # a real driver keeps something for the stream of each thread
+    (0, 2 << 20, False),
+])  # fmt: skip
+def test_what_the_driver_alone_keeps_of_threads_is_not_the_library_s(kept: int, alone: int, is_told: bool) -> None:
+    what, _ = judged_drift(threads_end(kept), threads_end(alone), 2, TABLE.functions["cuMemAllocAsync"])
+    assert bool(what) == is_told and (not what or f"{INFO} does not return to the start" in what)

@@ -54,8 +54,12 @@ def threads(player: Player, allocator: api.Function, count: int) -> Iterator[Bro
     words = (str(count), str(ROUNDS[count]), str(size))
     text = program(player, "threads.c", allocator)
     more = slow(player, allocator)
-    ran = player.workshop.run([player.workshop.built(text), *words], more=more, patience=LONGEST)
+    line = [player.workshop.built(text), *words]
+    ran = player.workshop.run(line, more=more, patience=LONGEST)
     what, example = judged_threads(player, ran, count, allocator)
+    if not what and (kept := drift(ran)):
+        alone = drift(player.workshop.run(line, with_hook=False, more=more, patience=LONGEST))
+        what, example = judged_drift(kept, alone, count, allocator)
     if what:
         yield Broken(what, example, player.workshop.showing(text, allocator.symbol, words, more).shown)
 
@@ -75,10 +79,20 @@ def judged_threads(player: Player, ran: Ran, count: int, allocator: api.Function
     if limit and together > limit:
         return (f"{count} threads that call {allocator.symbol} at the same instant are granted more than the limit",
                 f"{human(together)}, and the limit is {human(limit)}")  # fmt: skip
+    return "", ""
+
+
+def drift(ran: Ran) -> dict[str, int]:
+    """By which each number does not return to where it was."""
     first, *_, end = numbers.read(ran.output)
-    for name, now in end.said.items():
-        by = now.taken - first.said.get(name, now).taken
-        if by:
+    by = {name: now.taken - first.said.get(name, now).taken for name, now in end.said.items()}
+    return {name: size for name, size in by.items() if size}
+
+
+def judged_drift(kept: dict[str, int], alone: dict[str, int], count: int, allocator: api.Function) -> tuple[str, str]:
+    """A real driver keeps something for the stream of each thread, without the hook library too."""
+    for name, by in kept.items():
+        if name not in alone:
             return (f"{count} threads have given back what {allocator.symbol} gave, and {name} does not return to the "
                     "start", f"{human(by)}")  # fmt: skip
     return "", ""
