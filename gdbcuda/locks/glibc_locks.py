@@ -51,7 +51,9 @@ class Mutex(NamedTuple):
 
     @property
     def traits(self) -> tuple[str, ...]:
-        named = [TYPES[self.kind & 3], *(name for bit, name in TRAITS.items() if self.kind & bit)]
+        """A robust one has the bit of a shared one in any case, so whether it was made so is not known."""
+        kind = self.kind & ~SHARED if self.is_robust else self.kind
+        named = [TYPES[kind & 3], *(name for bit, name in TRAITS.items() if kind & bit)]
         return tuple(filter(None, named))
 
     @property

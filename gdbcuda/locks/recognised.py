@@ -52,7 +52,8 @@ class Lock(NamedTuple):
 
     @property
     def is_shared(self) -> bool:
-        return "process-shared" in self.traits
+        """Its threads wake those of other processes."""
+        return self.is_robust or "process-shared" in self.traits
 
 
 def lock_of(call: WaitingCall, memory: Memory, functions: Iterable[str], threads: Sequence[int]) -> Lock:

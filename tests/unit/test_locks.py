@@ -35,7 +35,8 @@ def test_a_mutex_without_any_name_of_a_function() -> None:
     recursive = waited(mutex(2, OWNER, 1, RECURSIVE, 3), 0x80, 2)
     assert recursive == Lock("mutex", AT, OWNER, ("recursive",), "locked 3 times")
     robust = waited(mutex(0x80000000 | OWNER, OWNER, 1, ROBUST | SHARED), 0, 0x80000000 | OWNER)
-    assert robust == Lock("mutex", AT, OWNER, ("robust", "process-shared"))
+    assert robust == Lock("mutex", AT, OWNER, ("robust",)), "which each robust one is by its bits"
+    assert robust.is_shared
     assert waited(mutex(0x80000000 | OWNER, 0, 0, 32), 0x86, 0).owner == OWNER, "FUTEX_LOCK_PI"
 
 
