@@ -24,6 +24,12 @@ def words(build: Build, of: str) -> list[str]:
     return [word for name in build.options for word in getattr(OPTIONS[name], of).split()]
 
 
+def unfolded(build: Build) -> list[str]:
+    """Of two functions of one shape gcc makes one, to which the other jumps. Where a part overwrites a function that
+    only the main thread may call, the workers would be in it."""
+    return ["-fno-ipa-icf"] if "reserves" in build.words and "clang" not in build.compiler else []
+
+
 def existing(folder: Path, *names: str) -> list[str]:
     return [name for name in names if (folder / name).exists()]
 
@@ -43,6 +49,7 @@ def compile_library(build: Build) -> None:
         "-shared",
         "-fexceptions",
         *words(build, "library"),
+        *unfolded(build),
     ]
     line += ["-o", "libhook.so", *sources, "common/specials.c", *words(build, "link"), *libraries]
     compile_with(line, here)
