@@ -55,3 +55,32 @@ def test_a_library_that_comes_and_goes_takes_no_more_room(local: Scenario, compi
     program = compile_c("polling", POLLING, f"-L{local.shim}/standin", "-l:libcuda.so.1", "-ldl")
     text = local.run(program, "cuda-log start --fast", "RUN", "cuda-log summary", "cuda-log", hook=None)
     assert re.search(r"nvmlInit_v2 +driver +12 ", text) and "Not recorded" not in text, text
+
+
+LOOPING = """
+__asm__(".globl cuMemCreate\\n.type cuMemCreate,@function\\ncuMemCreate:\\n"
+        "mov (%rdi),%rax\\n1: imul $31,%rax,%rax\\ndec %rsi\\njnz 1b\\nxor %eax,%eax\\nret\\n"
+        ".size cuMemCreate,.-cuMemCreate");
+int cuMemAlloc_v2(unsigned long *block, unsigned long bytes) { *block = bytes * 31; return 0; }
+"""
+OPENING = """
+#include <dlfcn.h>
+int main(int count, char **words)
+{
+    for (int i = 0; i < 2; i++) {
+        void *library = dlopen(words[1], RTLD_NOW);
+        int (*create)(unsigned long *, unsigned long) = dlsym(library, "cuMemCreate");
+        int (*allocate)(unsigned long *, unsigned long) = dlsym(library, "cuMemAlloc_v2");
+        unsigned long block = create(&block, 3) + allocate(&block, 7);
+        dlclose(library);
+    }
+}
+"""
+
+
+def test_what_was_not_recorded_is_said_when_it_has_gone_too(local: Scenario, compile_c) -> None:
+    library = compile_c("libloops.so", LOOPING, "-shared", "-O2")
+    program = compile_c("opening", OPENING, "-ldl")
+    names = "cuMemCreate cuMemAlloc_v2"
+    text = local.run(program, f"cuda-log start --fast {names}", "RUN", "cuda-log", hook=None, arguments=(str(library),))
+    assert "Not recorded: 1 of 2 functions (its own code jumps back into its first bytes (+3)): cuMemCreate.\n" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gdbcuda.calls.references import WHY_LOST
 from gdbcuda.condition import typed
@@ -14,6 +14,7 @@ from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.rings import ring_layout
@@ -92,19 +93,29 @@ def lost_text(lost: Mapping[str, int]) -> list[str]:
 
 
 def left_out(recorder: RingRecorder) -> Iterator[str]:
-    """The most frequent reason first."""
+    """The most frequent reason first; of functions too that have gone with their object."""
     names: dict[str, list[str]] = {}
-    for spot, why in (one for state in recorder.at_work() for one in state.left_alone.values()):
+    at_work = recorder.at_work()
+    patches = [(state.spots[at].symbol, one) for state in at_work for at, one in state.patches.items()
+               if at in state.spots]  # fmt: skip
+    for spot, why in (one for state in at_work for one in state.left_alone.values()):
         names.setdefault(why, []).append(spot.symbol)
-    total = recorder.places() + sum(map(len, names.values()))
+    for (_, symbol), left in (one for state in at_work for one in state.unloaded.items()):
+        if isinstance(left, str):
+            names.setdefault(left, []).append(symbol)
+        else:
+            patches.append((symbol, left))
+    total = len(patches) + sum(map(len, names.values()))
     for why, those in sorted(names.items(), key=lambda one: -len(one[1])):
         which = "of each: " if len(those) > 1 else ""
         named = some(list(dict.fromkeys(those)), MOST_NAMED)
         yield f"Not recorded: {len(those)} of {total} functions ({which}{why}): {named}."
-    patches = [(state.spots[at].symbol, one) for state in recorder.at_work() for at, one in state.patches.items()
-               if at in state.spots]  # fmt: skip
+    yield from missing(patches)
+
+
+def missing(patches: Sequence[tuple[str, EntryPatch]]) -> Iterator[str]:
     gave_way = dict.fromkeys(name for name, one in patches if one.gave_way)
     was_entered = dict.fromkeys(name for name, one in patches if one.was_entered and not one.gave_way)
-    for why, missing in ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered)):
-        if missing:
-            yield f"{why}: {some(list(missing), MOST_NAMED)}."
+    for why, names in ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered)):
+        if names:
+            yield f"{why}: {some(list(names), MOST_NAMED)}."

@@ -38,7 +38,8 @@ from gdbcuda.rings.ring_functions import RecordedFunction
 @dataclass
 class RingProcess:
     """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
-    why; ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
+    why; ``unloaded``: of functions that have gone with their object, by file and symbol, the one or the other;
+    ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
     ring; ``read``: what is not decoded yet; ``watches``: on calls that matter; ``far``: too far for a jump;
     ``looked_at``: calls past libc that are watched; ``careful``: why it makes no system call, where none was seen;
     ``python_for``: functions whose calls get their lines of Python, as ``pythons`` knows them."""
@@ -48,6 +49,7 @@ class RingProcess:
     spots: dict[int, PlantingSpot] = field(default_factory=dict)
     patches: dict[int, EntryPatch] = field(default_factory=dict)
     left_alone: dict[int, tuple[PlantingSpot, str]] = field(default_factory=dict)
+    unloaded: dict[tuple[str, str], EntryPatch | str] = field(default_factory=dict)
     fresh: list[EntryPatch] = field(default_factory=list)
     reader: RingReader | None = None
     threads: dict[int, int] = field(default_factory=dict)
@@ -76,6 +78,8 @@ class RingProcess:
         spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
                  if spot.address not in self.patches]  # fmt: skip
         entries = []
+        for spot in spots:
+            self.unloaded.pop((spot.file, spot.symbol), None)
         for spot, found in entry_plans.plans(linkage, spots):
             try:
                 tests = recorded_guards.tests(wish.condition, spot)
@@ -169,10 +173,11 @@ class RingProcess:
         gone = {at for at in known if not gdb.solib_name(at) and not process.in_program(at)}
         for address in gone:
             self.looked_at.discard(address)
-            self.left_alone.pop(address, None)
-            self.spots.pop(address, None)
+            spot, left = self.left_alone.pop(address, (self.spots.pop(address, None), self.patches.get(address)))
             if self.patches.pop(address, None) is not None:
                 process.PATCHED().pop(address)
+            if spot is not None and left is not None:
+                self.unloaded[spot.file, spot.symbol] = left
         self.far = [one for one in self.far if one.spot.address not in gone]
         slots.forget(gone)
 
