@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from guard_programs import BUSY, CALLS, HOOK
-from scenario import GDB, ROOT, Scenario, execute, skip_if_places_are_asked, skip_if_stacks_are_unreadable
+from scenario import GDB, ROOT, Scenario, execute, is_before_13, skip_if_places_are_asked, skip_if_stacks_are_unreadable
 from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -49,7 +49,8 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str)
         before = executable_bytes(process.pid, "libguardhook.so")
         make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
         line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
-        fails = ("detach inferiors 7", "continue", STATE) if "inferiors" in leave else ()
+        # before 13 what is to be guarded again waits for a prompt, which a script has not
+        fails = ("detach inferiors 7", "continue", STATE) if "inferiors" in leave and not is_before_13() else ()
         words = (ON, f"attach {process.pid}", *HOLD, make, f"{make} && bytesize < 9T", "continue", STATE, *fails)
         for word in (*words, "continue", *(IN_TRAMPOLINE if leave != "quit" else ()), leave):
             line += ["-ex", word]
