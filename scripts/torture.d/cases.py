@@ -18,7 +18,7 @@ import terminal
 import traced
 from building import Build
 from compilers import Failed
-from judging import Difference
+from difference import Difference
 from kinds import Kind
 from lines import REMOTE, Tools
 from playing import Outcome

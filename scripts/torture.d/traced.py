@@ -17,9 +17,11 @@ import lines
 import playing
 import segments
 from building import Build, symbols
+from difference import Difference
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
-from judging import SIBLING, Difference, counts, of_gdb, of_lines, of_status
+from judging import of_gdb, of_lines, of_status
+from judging_counts import SIBLING, counts
 from kinds import HERE
 from lines import Place, Tools
 from playing import Outcome

@@ -10,7 +10,7 @@ import cases
 import pytest
 from building import Build
 from cases import Finding, Player, Result, Work
-from judging import Difference
+from difference import Difference
 from kinds import files
 from lines import Tools
 from playing import Outcome
