@@ -80,6 +80,32 @@ def test_an_indirect_function_beside_the_driver_s(scenario: Scenario, compile_c,
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text)[:4] == layers and "not in CUresult" not in text
 
 
+CALLED_BEFORE = """
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+void half(void) { __asm__ volatile(""); }
+int main(void)
+{
+    unsigned long long sum = 0;
+    for (int i = 1; i < 5; i++) {
+        if (i == 3)
+            half();
+        cuMemAlloc_v2(&sum, (unsigned long)i);
+    }
+    return (int)sum;
+}
+"""
+
+
+def test_an_indirect_function_that_was_called_before(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """gdb knows its code then, beside the driver's function too: a call stops once."""
+    hook = compile_c("libindirect.so", INDIRECT, "-shared", "-g0")
+    flags = (f"-L{local.shim}/standin", "-l:libcuda.so.1", "-Wl,-z,lazy")
+    program = compile_c("program", CALLED_BEFORE, *flags)
+    text = local.run(program, "tbreak half", "RUN", "cuda-break cuMemAlloc", *["continue"] * 3, hook=hook)
+    stops = re.findall(r"^Breakpoint \d+  hook libindirect.so one for  cuMemAlloc_v2\(.*=(\d)\)", text, re.MULTILINE)
+    assert stops == ["3", "4"] and "exited with code 012" in text, text
+
+
 def test_the_program_s_first_instruction_is_watched_once(scenario: Scenario) -> None:
     table = "maintenance info breakpoints"
     text = scenario.run("test_alloc", "cuda-break cuMemAlloc", "RUN", "cuda-guards", "echo begun\\n", table, "delete",

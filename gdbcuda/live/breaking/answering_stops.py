@@ -52,13 +52,16 @@ def on_learned(answer: Answering) -> None:
     for one, wish in waiting():
         if wish.function == answer.function and (not wish.places or any(
             layers.matches(word, answer.reached.layer, answer.reached.file) for word in wish.places
-        )) and not is_gdbs(one, wish):
+        )) and not is_gdbs(one, wish, answer):
             place(one, answer)
 
 
-def is_gdbs(one: gdb.Breakpoint, wish: BreakWish) -> bool:
-    """gdb itself finds the code of an indirect function, where that is the only place of the breakpoint."""
+def is_gdbs(one: gdb.Breakpoint, wish: BreakWish, answer: Answering) -> bool:
+    """gdb itself finds the code of an indirect function, where that is the only place of the breakpoint, or where the
+    function was called before."""
     places = locations.of(one)
+    if any(at.enabled and process.function_start(at.address) == answer.reached.address for at in places):
+        return True
     return len(places) == 1 and process.is_indirect(process.object_of(places[0].address), wish.function)
 
 
