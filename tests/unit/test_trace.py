@@ -310,7 +310,7 @@ def test_what_is_not_recorded_is_not_said_to_be_unreadable(trace: Trace) -> None
 
 
 def test_where_there_is_no_room_the_program_goes_on(trace: Trace, traced: Path) -> None:
-    found = trace(traced, "exit", "7", limits={resource.RLIMIT_FSIZE: 100_000}, options=("--last", "1000"))
+    found = trace(traced, "exit", "7", limits={resource.RLIMIT_FSIZE: 15_000}, options=("--last", "1000"))
     assert (found.done.returncode, found.done.stderr) == (7, "")
     assert re.search(r"thread \d+ of process \d+: no room for its calls", found.log("show").stderr)
 
