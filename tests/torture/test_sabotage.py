@@ -155,6 +155,8 @@ def test_processes_that_no_run_has_begun_go_on(torture: Torture, watch: Watch, t
 )
 def test_sabotage_is_found(torture: Torture, watch: Watch, tmp_path: Path, sabotage: str, kind: str, text: str) -> None:
     found = torture.play(extension(tmp_path, sabotage), session(watch, "exits"))
+    if sabotage == KILL and "program gone" in found.get("stuck", ""):
+        return  # gdb itself may wait for ever for a program that somebody kills: that is found as well
     assert kind in found and text in found[kind], found
 
 
