@@ -67,17 +67,33 @@ int main(void)
 """
 
 
-def test_clones_that_share_memory(local: Scenario, compile_c, tmp_path: Path) -> None:
-    """gdb takes its breakpoints out of a child, and so out of the parent, one by one, while other threads run on. (In
-    place: else gdb puts back in the child, and so in the parent, the bytes that a displaced step executes.)"""
+def changed(changes: tuple[tuple[str, str], ...]) -> str:
+    """The same program, with children made in another way."""
+    source = CLONES
+    for before, after in changes:
+        assert before in source
+        source = source.replace(before, after)
+    return source
+
+
+def play_clones(
+    local: Scenario, compile_c, source: str, flags: tuple[str, ...], children: int, condition: str, *words: str
+) -> None:
+    """It ends as without gdb, and what gdb does at such a child is said once."""
     if is_before_13():
         pytest.skip("before gdb 13, gdb alone does not come to this program's end either")
     hook = compile_c("libguardhook.so", BY_BYTES, "-shared")
-    program = compile_c("program", CLONES, "-O1", str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
-    words = ("set displaced-stepping off", ON, SILENT, "cuda-break cuMemAlloc if bytesize == 5")
-    text = local.run(program, *words, "ignore 1 100000", "RUN", hook=hook)
-    assert "good 200, wrong 0" in text and "exited normally" in text, text
+    program = compile_c("program", source, *flags, str(hook), "-pthread", f"-Wl,-rpath,{hook.parent}")
+    make = ("set displaced-stepping off", ON, SILENT, f"cuda-break cuMemAlloc if {condition}")
+    text = local.run(program, *make, *words, "RUN", hook=hook)
+    assert f"good {children}, wrong 0" in text and "exited normally" in text, text
     assert text.count("takes its breakpoints out of both, and misses calls until the next stop\n") == 1, text
+
+
+def test_clones_that_share_memory(local: Scenario, compile_c) -> None:
+    """gdb takes its breakpoints out of a child, and so out of the parent, one by one, while other threads run on. (In
+    place: else gdb puts back in the child, and so in the parent, the bytes that a displaced step executes.)"""
+    play_clones(local, compile_c, CLONES, ("-O1",), 200, "bytesize == 5", "ignore 1 100000")
 
 
 # By libc's syscall(), which returns in the child to what its new stack begins with.
@@ -98,20 +114,9 @@ PAST_LIBC = (
 )  # fmt: skip
 
 
-def test_clones_past_libc_that_share_memory(local: Scenario, compile_c, tmp_path: Path) -> None:
+def test_clones_past_libc_that_share_memory(local: Scenario, compile_c) -> None:
     skip_if_syscall_is_not_watched()
-    if is_before_13():
-        pytest.skip("before gdb 13, gdb alone does not come to this program's end either")
-    source = CLONES
-    for before, after in PAST_LIBC:
-        assert before in source
-        source = source.replace(before, after)
-    hook = compile_c("libguardhook.so", BY_BYTES, "-shared")
-    program = compile_c("program", source, "-O1", str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
-    words = ("set displaced-stepping off", ON, SILENT, "cuda-break cuMemAlloc if bytesize == 77")
-    text = local.run(program, *words, "RUN", hook=hook)
-    assert "good 200, wrong 0" in text and "exited normally" in text, text
-    assert text.count("takes its breakpoints out of both, and misses calls until the next stop\n") == 1, text
+    play_clones(local, compile_c, changed(PAST_LIBC), ("-O1",), 200, "bytesize == 77")
 
 
 # By an instruction of the program's own: the flags are loaded long before.
@@ -134,19 +139,8 @@ BY_ITSELF = (
 
 
 @pytest.mark.parametrize("flags", [("-O1", "-DWHERE=inline"), ("-O0", "-DWHERE=", "-s")])
-def test_clones_by_an_instruction_of_its_own(local: Scenario, compile_c, tmp_path: Path, flags: tuple) -> None:
-    if is_before_13():
-        pytest.skip("before gdb 13, gdb alone does not come to this program's end either")
-    source = CLONES
-    for before, after in BY_ITSELF:
-        assert before in source
-        source = source.replace(before, after)
-    hook = compile_c("libguardhook.so", BY_BYTES, "-shared")
-    program = compile_c("program", source, *flags, str(hook), "-pthread", f"-Wl,-rpath,{tmp_path}")
-    words = ("set displaced-stepping off", ON, SILENT, "cuda-break cuMemAlloc if bytesize == 77")
-    text = local.run(program, *words, "RUN", hook=hook)
-    assert "good 60, wrong 0" in text and "exited normally" in text, text
-    assert text.count("takes its breakpoints out of both, and misses calls until the next stop\n") == 1, text
+def test_clones_by_an_instruction_of_its_own(local: Scenario, compile_c, flags: tuple[str, ...]) -> None:
+    play_clones(local, compile_c, changed(BY_ITSELF), flags, 60, "bytesize == 77")
 
 
 OTHER_CALLS = """
