@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -16,11 +15,10 @@ from pathlib import Path
 
 import pytest
 from of_two_versions import OF_ONE_VERSION, compile_older
-from shim_support import HOOK, OLDER_LIBC, SHIM, Run, clean_environment
+from shim_support import HOOK, OLDER_LIBC, SHIM, Run
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.rings.ring_file import RingFile
-from gdbcuda.rings.ring_layout import MOST_RECORDS
 
 __all__ = ["trace", "traced"]  # the fixtures
 REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
@@ -307,48 +305,6 @@ def test_what_is_not_recorded_is_not_said_to_be_unreadable(trace: Trace) -> None
     texts = [call["out"]["pStr"]["value"] for call in found.calls("--last", "0") if call["name"] == "cuGetErrorName"]
     assert texts and all(text["unreadable"] is None for text in texts)
     assert re.search(r"pStr=\w+ -> \w+ -> \(not recorded\)", found.log("show", "--last", "0").stdout)
-
-
-def test_where_there_is_no_room_the_program_goes_on(trace: Trace, traced: Path) -> None:
-    found = trace(traced, "exit", "7", limits={resource.RLIMIT_FSIZE: 15_000}, options=("--last", "1000"))
-    assert (found.done.returncode, found.done.stderr) == (7, "")
-    assert re.search(r"thread \d+ of process \d+: no room for its calls", found.log("show").stderr)
-
-
-def test_in_a_small_address_space_rings_are_small(trace: Trace, traced: Path) -> None:
-    limits = {resource.RLIMIT_AS: 110 << 20}
-    found = trace(traced, "exit", "7", limits=limits, options=("--last", str(MOST_RECORDS)))
-    (ring,) = found.folder.glob("*.ring")
-    assert (found.done.returncode, found.done.stderr) == (7, "") and ring.stat().st_size < 1 << 19
-    assert found.counts()["cuDeviceGet"] > 0
-
-
-def test_a_folder_that_has_gone(shim: Path, traced: Path, tmp_path: Path) -> None:
-    library = shim / "libgdbcuda-trace.so"
-    variables = {"LD_AUDIT": str(library), "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": str(shim / "standin")}
-    for folder in (tmp_path / "none", Path("x" * 5000), Path("/proc")):
-        environment = {**clean_environment(), **variables, "GDBCUDA_TRACE": str(folder)}
-        done = subprocess.run([str(traced), "exit", "9"], env=environment, capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stdout, done.stderr) == (9, "", "")
-
-
-def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> None:
-    found = trace(traced, "exit", "0")
-    assert found.folder.stat().st_mode & 0o777 == 0o700
-    assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
-
-
-@pytest.mark.parametrize("what, said", [("link", "is a symbolic link"), ("open", "others may enter"), ("own", "")])
-def test_a_folder_that_is_there_is_ones_own(trace: Trace, traced: Path, tmp_path: Path, what: str, said: str) -> None:
-    (tmp_path / "elsewhere").mkdir(mode=0o700)
-    if what == "link":
-        (tmp_path / "calls").symlink_to("elsewhere")
-    else:
-        (tmp_path / "calls").mkdir()
-        (tmp_path / "calls").chmod(0o755 if what == "open" else 0o700)
-    done = trace(traced, "exit", "3").done
-    assert (done.returncode == 2 and said in done.stderr) if said else (done.returncode, done.stderr) == (3, "")
-    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_layer_that_there_is_not(trace: Trace) -> None:
