@@ -70,7 +70,9 @@ def wrong_object(snapshot: ProcessSnapshot, request: Request, answer: Reached) -
     if found is None:
         return says_nothing(snapshot, request, answer)
     right = snapshot.file_of(found.linkage)
-    if answer.layer == "hook" or right == answer.file or is_pseudo(request) or is_indirect(found):
+    if answer.layer == "hook" or right == answer.file or is_pseudo(request):
+        return ""
+    if is_code_of_indirect(snapshot, found, scope, answer):
         return ""
     has_its_own = found.linkage is scope[0]
     return f"{request.handle_text} has its own" if has_its_own else \
@@ -92,10 +94,15 @@ def other_function(snapshot: ProcessSnapshot, request: Request, answer: Reached)
     return Verdict("wrong object", f"{names[0]} in the place of {right}'s {request.name}")
 
 
-def is_indirect(found: Found) -> bool:
-    """The code that such a function stands for may be in any object."""
+def is_code_of_indirect(snapshot: ProcessSnapshot, found: Found, scope: list[Linkage], answer: Reached) -> bool:
+    """The code that an indirect function stands for may be in any object; what an object outside of the handle exports
+    under the same name is that object's own function."""
     symbol = found.linkage.dynamic.image.lookup(found.definition.name)
-    return symbol is not None and symbol.is_indirect
+    if symbol is None or not symbol.is_indirect:
+        return False
+    holder = snapshot.objects.holder(answer.address)
+    names = holder.symbols.by_address.get(answer.address, ()) if holder else ()
+    return holder in scope or found.definition.name not in names
 
 
 def says_nothing(snapshot: ProcessSnapshot, request: Request, answer: Reached) -> str:

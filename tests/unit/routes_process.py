@@ -55,6 +55,8 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {  # layer, source, fla
                      "void *dlsym(void *h, const char *n) { return n[0] ? h : 0; }", ()),
     "empty": ("hook", "int nothing_of_the_api(void) { return 7; }", ()),
     "other": ("system", "int cuInit(unsigned f) { return f; }", ()),
+    "indirect": ("system", "static int is(void) { return 7; } static void *pick(void) { return (void *)is; }\n"
+                           "int helper(void) __attribute__((ifunc(\"pick\")));", ()),
     "patches": ("app", "int mprotect(void *, unsigned long, int); int cuInit_of_ours(unsigned f) { return f + 8; }\n"
                        "int patch(void) { return mprotect(0, 0, 0); }", ()),
     "asks": ("app", ASKS, (LAZY,)),
