@@ -13,23 +13,44 @@ BEGIN = """\
 #include <dlfcn.h>
 #include <stdio.h>
 """
-END = """\
+PLACE = """\
     Dl_info place = {0};
     dladdr(found, &place);
-    printf("%p %s of %s\\n", found, place.dli_sname ? place.dli_sname : "-", place.dli_fname ? place.dli_fname : "-");
+    printf("%p %s of %s", found, place.dli_sname ? place.dli_sname : "-", place.dli_fname ? place.dli_fname : "-");
+"""
+AGAIN = """\
+}
+
+int main(void)
+{
+    ask();
+    ask();
     return 0;
 }
 """
 
 
 def by_command(command: str, title: str, around: HookSurroundings) -> str:
-    """``command`` is one of the program's (shim/contract/finding.c)."""
+    """``command`` is one of the program's (shim/contract/finding.c). It asks twice, for the answer may be another."""
     way, *words = command.split()
-    symbol = words[-1] if way == LINKED else words[1]
-    before = f"extern char {symbol}[] __attribute__((weak));\n" if way == LINKED else ""
-    found = symbol if way == LINKED else f"{way}({', '.join([handle(words[0]), *map(quoted, words[1:])])})"
-    body = [f"{BEGIN}{before}", "int main(void)\n{", f"    void *found = {found};"]
-    return over_standin("\n".join([*body, END]), symbol, title, around)
+    if way == LINKED:
+        return of_linked(words[-1], title, around)
+    arguments = ", ".join(["library", *map(quoted, words[1:])])
+    lines = [
+        f"{BEGIN}\nstatic void ask(void)\n{{", f"    void *library = {handle(words[0])};", "    dlerror();",
+        f"    void *found = {way}({arguments});", "    const char *said = dlerror();",
+        f'{PLACE}    printf(", dlerror: %s\\n", said ? said : "nothing");',
+    ]  # fmt: skip
+    return over_standin("\n".join([*lines, AGAIN]), way, title, around)
+
+
+def of_linked(symbol: str, title: str, around: HookSurroundings) -> str:
+    """Nobody asks while the program runs: the loader has bound it."""
+    lines = [
+        f"{BEGIN}extern char {symbol}[] __attribute__((weak));\n\nint main(void)\n{{", f"    void *found = {symbol};",
+        f'{PLACE}    puts("");\n    return 0;\n}}\n',
+    ]  # fmt: skip
+    return over_standin("\n".join(lines), symbol, title, around, is_bound=True)
 
 
 def by_resolver(
@@ -37,13 +58,13 @@ def by_resolver(
 ) -> str:
     """``arguments`` in C, of which &found is the place for the function and &how for how it was found."""
     lines = [
-        f"{BEGIN}int {resolver}();\n" if way == LINKED else BEGIN, "int main(void)\n{",
+        f"{BEGIN}int {resolver}();\n" if way == LINKED else BEGIN, "static void ask(void)\n{",
         "    void *found = NULL;", "    int how = -1;",
         *([] if way == LINKED else [f"    int (*{resolver})() = dlsym({handle(library)}, {quoted(resolver)});"]),
         f"    int status = {resolver}({', '.join(arguments)});",
-        '    printf("status %d, how %d: ", status, how);',
+        '    printf("status %d, how %d: ", status, how);', f'{PLACE}    puts("");',
     ]  # fmt: skip
-    return over_standin("\n".join([*lines, END]), resolver, title, around)
+    return over_standin("\n".join([*lines, AGAIN]), resolver, title, around)
 
 
 def handle(library: str) -> str:

@@ -60,14 +60,15 @@ def program(call: ShownCall, title: str, around: HookSurroundings) -> str:
     return over_standin(text, call.function.symbol, title, around)
 
 
-def over_standin(text: str, symbol: str, title: str, around: HookSurroundings) -> str:
+def over_standin(text: str, symbol: str, title: str, around: HookSurroundings, is_bound: bool = False) -> str:
     """The stand-in says on the standard error which calls have reached it, and the bytes of the arguments of one whose
     answer is prescribed. It is linked against the driver, as is the program of the case: RTLD_NEXT finds nothing else.
     """
     seen = [] if around.is_real else [f"{DEVICES_OF_STANDIN}={DEVICES}", f"{SEEN}=/dev/stderr"]
     runtime = [] if around.is_real else [f"-l:{LIBRARY_OF['runtime']}"]
     flags, environment = (*NEEDED, "-w", *runtime), (*around.settings, *seen)
-    return ShowingProgram(text, symbol, (), environment, (around.hook,), flags).shown(title, around)
+    shown = ShowingProgram(text, symbol, (), environment, (around.hook,), flags, is_bound=is_bound)
+    return shown.shown(title, around)
 
 
 def machine(call: ShownCall, around: HookSurroundings) -> Iterator[str]:

@@ -18,6 +18,9 @@ NEEDED = ("-Wl,--no-as-needed",)  # what no symbol asks for
 LIBRARY, COPY = "-library.so", "copy-of-"
 PRELOAD = "LD_PRELOAD"
 CASE = "case"  # what the user is told to call it
+NEXT = "next"  # what a program is told that comes after one that was killed
+MOMENTS = "03 05 08 12 17 23 30"  # at which it is killed: hundredths of a second
+OF_CHILDREN = ("set detach-on-fork off", "set schedule-multiple on")
 
 
 class HookSurroundings(NamedTuple):
@@ -46,7 +49,9 @@ class ShowingProgram(NamedTuple):
     or named in another variable; none where the program or its arguments see to that. ``symbol`` is the API function in
     which a breakpoint stops. ``has_library``: the same text with -DLIBRARY is a library that the program is linked
     against. ``soname`` is of the hook library, where the program is linked against that: the loader finds it by that
-    name beside the program."""
+    name beside the program. ``following`` are the arguments with which the program shows what one leaves behind that
+    is killed. ``is_in_children``: processes that it forks make the calls. ``is_bound``: ``symbol`` is not called, the
+    loader binds it."""
 
     program: str
     symbol: str
@@ -56,6 +61,9 @@ class ShowingProgram(NamedTuple):
     flags: tuple[str, ...] = ()
     has_library: bool = False
     soname: str = ""
+    following: tuple[str, ...] = ()
+    is_in_children: bool = False
+    is_bound: bool = False
 
     def shown(self, title: str, around: HookSurroundings) -> str:
         """With the lines in front that a person types."""
@@ -73,16 +81,28 @@ class ShowingProgram(NamedTuple):
         yield from (shlex.join(words) for words, _ in gcc_lines(self, Path(CASE), around.standin))
         preload = f"{around.variable}={shlex.quote(' '.join(map(nearby, self.preload)))}" if self.preload else ""
         settings = [around.path, *map(quoted, self.environment), preload]
-        yield " ".join(filter(None, [*settings, f"./{CASE}", *self.arguments]))
+        yield from self.played(" ".join(filter(None, [*settings, f"./{CASE}", *self.arguments])))
+
+    def played(self, line: str) -> Iterator[str]:
+        if not self.following:
+            yield line
+            return
+        yield f"for i in {MOMENTS}; do timeout -s KILL 0.$i env {line}"
+        yield f"timeout -s KILL 5 env {line} {' '.join(self.following)} || break; done"  # it may have blocked SIGTERM
 
     def session(self, around: HookSurroundings) -> str:
         loads = [f"cuda-load {nearby(path)}" for path in self.preload]
         if around.variable != PRELOAD:
             loads += [f"cuda-env {around.variable}={path}" for path in self.preload]
-        commands = [*loads, f"cuda-break {self.symbol}", "run"]
+        if self.is_bound:
+            stops = ["break main", "run", f"cuda-route {self.symbol}"]
+        else:
+            stops = [*(OF_CHILDREN if self.is_in_children else ()), f"cuda-break {self.symbol}", "run"]
+        commands = [*loads, *stops]
         given = " ".join(f"-ex {shlex.quote(command)}" for command in commands)
         settings = [around.path, *map(quoted, self.environment)]
-        return " ".join(filter(None, [*settings, f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments]))
+        words = [f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments, *self.following]
+        return " ".join(filter(None, [*settings, *words]))
 
 
 def nearby(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from shim_support import HOOK, SHIM
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
+from gdbcuda.shell.conform import cases as conform_cases
+from gdbcuda.shell.conform.options import ConformOptions
 
 ALLOC = "CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)"
 COPY = "CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, CUstream stream)"
@@ -82,18 +85,54 @@ def test_names_that_are_answered_rightly(files: ConformFiles) -> None:
     ("resolving/others_taken", "resolving/names of others", "cuMemFree_v2 of "),
     ("resolving/prefix_compared", "resolving/cuMemFreeHost", "cuMemFree_v2 of "),
     ("resolving/version_fixed", "resolving/cuMemAdvise by cuGetProcAddress", "cuMemAdvise_v2 of "),
+    ("resolving/dlerror_left", "resolving/names of others", "libc.so.6, dlerror: /"),
     ("faults/given_up", "faults/cuMemAlloc_v2", "result 2, errno 11"),
     ("faults/well", "faults/a run with cuMemAlloc_v2", "made cuMemAlloc_v2 0"),
 ])  # fmt: skip
 def test_the_program_that_shows_it(files: ConformFiles, tmp_path: Path, hook: str, case: str, said: str) -> None:
     """It compiles, and does what the case has found."""
-    done = files.run(files.shim / f"sample/wrong/{hook}.so", "--show", case, "-o", tmp_path / "case")
-    assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "case" / "case.c").read_text().splitlines()
+    (tmp_path / "case.c").write_text(shown_by(files.shim / f"sample/wrong/{hook}.so", case, tmp_path / "region"))
+    lines = (tmp_path / "case.c").read_text().splitlines()
     compiled, played = (next(line for line in lines if word in line).strip() for word in ("gcc -std", "LD_PRELOAD="))
-    shown = subprocess.run(f"{compiled} && {played}", shell=True, cwd=tmp_path / "case", capture_output=True, text=True)
+    shown = subprocess.run(f"{compiled} && {played}", shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert said in shown.stdout and ("Segmentation fault" in shown.stderr) == (hook == "status/null_crashes"), shown
     assert any("gdbcuda gdb -ex 'cuda-load" in line for line in lines)
+
+
+@pytest.mark.parametrize("hook, case, commands", [
+    ("resolving/new_each_time", "resolving/cuMemFree_v2", "cuda-break dlsym"),
+    ("resolving/dlvsym_invents", "resolving/cuMemFree_v2", "cuda-break dlvsym"),
+    ("books/half_refused", "books/processes",
+     "set detach-on-fork off|set schedule-multiple on|cuda-break cuMemAlloc_v2"),
+])  # fmt: skip
+def test_the_session_stops_where_the_calls_are(shim: Path, tmp_path: Path, hook: str, case: str, commands: str) -> None:
+    """In what hands out functions where none is called, and in the processes that a program forks."""
+    shown = shown_by(shim / f"sample/wrong/{hook}.so", case, tmp_path / "region")
+    session = next(line for line in shown.splitlines() if "gdbcuda gdb" in line)
+    given = [word for word in shlex.split(session.partition("gdbcuda gdb ")[2]) if " " in word]
+    assert given[1:] == commands.split("|")
+
+
+def test_what_one_leaves_behind_that_is_killed_is_shown_too(files: ConformFiles, tmp_path: Path) -> None:
+    """By the next process, as often as it takes."""
+    hook, region = files.shim / "sample/wrong/books/keeps_the_dead.so", f"QUOTA_REGION={tmp_path / 'region'}"
+    environment = ("--env", f"QUOTA={256 << 20}", "--env", region, "--limit", "256m")
+    assert files.run(hook, *environment, "--show", "books/killed", "-o", tmp_path / "case").returncode == 0
+    lines = (tmp_path / "case" / "case.c").read_text().splitlines()
+    compiled, kills, follows = (line.strip() for line in lines[2:5])
+    assert kills.startswith("for i in ") and "do timeout -s KILL 0.$i env " in kills and kills.endswith(" ./case")
+    played, _, ending = follows.partition(" || ")
+    assert played.startswith("timeout -s KILL 5 env ") and ending == "break; done"
+    shown = subprocess.run(f"{compiled} && {played}", shell=True, cwd=tmp_path / "case", capture_output=True, text=True)
+    assert shown.returncode == 0 and shown.stdout.startswith("step 0 0\nsays cuMemGetInfo_v2 0 free "), shown
+
+
+def shown_by(hook: Path, case: str, region: Path) -> str:
+    wanted = ConformOptions()
+    wanted.lib, wanted.show, wanted.limit = str(hook), case, 256 << 20
+    wanted.only, wanted.env = [], [f"QUOTA={256 << 20}", f"QUOTA_REGION={region}"]
+    wanted.seconds, wanted.seed, wanted.real = 600, 1, False
+    return conform_cases.shown(wanted)
 
 
 def test_a_library_that_it_is_linked_against_is_found(files: ConformFiles, tmp_path: Path) -> None:

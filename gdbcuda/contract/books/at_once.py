@@ -15,6 +15,7 @@ from gdbcuda.contract.c_programs.filling import block_type
 from gdbcuda.contract.patience import busy
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
+from gdbcuda.contract.showing_program import NEXT
 from gdbcuda.text.units import human
 
 SHARES = {2: 60, 8: 30, 64: 10}  # threads, and how many percent of the limit each asks for: not all may have them
@@ -115,8 +116,9 @@ def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
     found = said(ran)
     if found.get("sees", 0) < player.limit // 2 and not ran.status and found.get("alone"):
         raise NotShared
+    showing = player.workshop.showing(text, allocator.symbol, words, more)._replace(is_in_children=True)
     for what, example in judged_processes(player, ran, found):
-        yield Broken(what, example, player.workshop.showing(text, allocator.symbol, words, more).shown)
+        yield Broken(what, example, showing.shown)
 
 
 def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterator[tuple[str, str]]:
@@ -134,15 +136,15 @@ def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterato
 
 def killed(player: Player, allocator: api.Function) -> Iterator[Broken]:
     """At other moments with each seed; the next process has to find the numbers as they were."""
-    first, following = (program(player, name, allocator) for name in ("killed.c", "next.c"))
-    paths = [player.workshop.built(text) for text in (first, following)]
-    start = numbers.read(player.workshop.run([paths[1]]).output)
+    text = program(player, "killed.c", allocator)
+    path = player.workshop.built(text)
+    start = numbers.read(player.workshop.run([path, NEXT]).output)
     for _ in range(KILLS):
-        player.workshop.killed([paths[0]], "works", player.dice.random() / 20)
-        ran = player.workshop.run([paths[1]])
+        player.workshop.killed([path], "works", player.dice.random() / 20)
+        ran = player.workshop.run([path, NEXT])
         for what, example in judged_next(ran, start):
-            yield Broken(f"after kill -9 of a process {what}", example,
-                         player.workshop.showing(first, allocator.symbol).shown)  # fmt: skip
+            showing = player.workshop.showing(text, allocator.symbol)._replace(following=(NEXT,))
+            yield Broken(f"after kill -9 of a process {what}", example, showing.shown)
             return
 
 

@@ -31,11 +31,12 @@ def faults(player: Player, way: SharingWay) -> Iterator[Broken]:
         if without.status or OPENED not in alone or alone[OPENED].result != SUCCESS:
             raise NotOpened
         seen |= {what for what, _ in judged(way, alone, alone)}
+        showing = player.workshop.showing(text, way.opener, words)._replace(is_in_children=True)
         ended = [(f"a program {ran.ending} whose memory another process opens", at_once.last(ran))]
         for what, example in [*ended[: ran.status != 0], *judged(way, observed(ran.output), alone)]:
             if what not in seen:
                 seen.add(what)
-                yield Broken(what, example, player.workshop.showing(text, way.opener, words).shown)
+                yield Broken(what, example, showing.shown)
 
 
 def observed(output: str) -> dict[int, Observed]:

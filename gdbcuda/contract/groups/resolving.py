@@ -86,11 +86,11 @@ def of_dlerror(bench: Bench) -> Iterator[Broken]:
     with bench.copy() as program:
         found = program.tell(*commands)
     for (library, name), without, said in zip(asked, expected, found):
-        called = f"dlsym({library}, {name})"
+        called, show = f"dlsym({library}, {name})", shown(f"dlsym {library} {name}")
         if said == NOTHING != without:
-            yield Broken("after a dlsym that finds nothing dlerror says nothing", called)
+            yield Broken("after a dlsym that finds nothing dlerror says nothing", called, show)
         elif without == NOTHING != said:
-            yield Broken("after a dlsym that finds the name dlerror says something", f"{called}: {said}")
+            yield Broken("after a dlsym that finds the name dlerror says something", f"{called}: {said}", show)
 
 
 def in_other_libraries(bench: Bench) -> Iterator[Broken]:

@@ -18,7 +18,7 @@ from gdbcuda.contract.c_programs.building import Ran, Workshop, written
 from gdbcuda.contract.life import work
 from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import COPY, NEEDED, PRELOAD, ShowingProgram
+from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, ShowingProgram
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 LONGEST = 60.0  # seconds, of a program without the hook library
@@ -160,16 +160,16 @@ class Stage:
     def killed(self, moments: Iterable[float]) -> Iterator[Broken]:
         """kill -9 at each of those moments, in seconds after the start; then the next process has a second."""
         text = self.text("killed.c")
-        first, following = (self.workshop.built(one) for one in (text, self.text("plain.c")))
+        path = self.workshop.built(text)
         began = time.monotonic()
-        self.workshop.run([following], with_hook=False)
+        self.workshop.run([path, NEXT], with_hook=False)
         patience = max(slowest(), TIMES_ALONE * (time.monotonic() - began))  # a real driver needs a while by itself
         for moment in list(moments)[:KILLS]:
-            self.workshop.killed([first], "works", moment)
-            ran = self.workshop.run([following], patience=patience)
+            self.workshop.killed([path], "works", moment)
+            ran = self.workshop.run([path, NEXT], patience=patience)
             if ran.status:
-                yield Broken(f"after kill -9 of a process the next one {ran.ending}", last(ran),
-                             self.workshop.showing(text, "cuInit").shown)  # fmt: skip
+                showing = self.workshop.showing(text, "cuInit")._replace(following=(NEXT,))
+                yield Broken(f"after kill -9 of a process the next one {ran.ending}", last(ran), showing.shown)
                 return
 
 

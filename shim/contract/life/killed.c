@@ -1,4 +1,4 @@
-/* What is killed: several threads in any call. */
+/* What is killed: several threads in any call. With an argument it is what comes after: it does nothing special. */
 #include <pthread.h>
 #include <stdio.h>
 /* DECLARATIONS */
@@ -17,10 +17,16 @@ static void *go_on(void *unused)
     return unused;
 }
 
-int main(void)
+int main(int count, char **told)
 {
     pthread_t thread;
 
+    (void)told;
+    if (count > 1) {
+        start();
+        work();
+        return 0;
+    }
     puts("works");
     fflush(stdout);
     loud = 0;
