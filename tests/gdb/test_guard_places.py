@@ -101,6 +101,48 @@ def test_a_place_that_cannot_be_guarded_keeps_the_others_from_it(local: Scenario
     assert re.findall(r"bytesize=(\d+) \[", text) == [str((1 << 40) + 29), str((1 << 40) + 59)], text
 
 
+# One more place for the breakpoint, while the guard at its first is lowered.
+ANOTHER = """
+#include <dlfcn.h>
+#include <stdio.h>
+typedef int Allocate(unsigned long long *dptr, unsigned long bytesize);
+Allocate cuMemAlloc_v2;
+int main(void)
+{
+    unsigned long long sum = 0;
+    cuMemAlloc_v2(&sum, 1);
+    Allocate *second = (Allocate *)dlsym(dlopen(SECOND, RTLD_NOW), "cuMemAlloc_v2");
+    for (unsigned long i = 2; i < 5; i++) {
+        cuMemAlloc_v2(&sum, i == 3 ? 1ul << 40 : i);
+        second(&sum, i == 3 ? 1ul << 40 : i);
+    }
+    printf("sum %#llx\\n", sum);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "name, stops",
+    [("libfirsthook.so", ["libfirsthook.so", "libsecondhook.so"]), ("libcuda.so.1", ["libsecondhook.so"])],
+)
+def test_a_library_with_the_same_function_comes_later(
+    shim: Path, compile_c, tmp_path: Path, name: str, stops: list[str]
+) -> None:
+    """gdb makes the places anew, and which are on is chosen anew: not the one among the bytes of a jump, and not the
+    driver's any more where a hook library has come, whose guard gives way."""
+    first = compile_c(name, HOOK, "-shared", "-g0", f"-Wl,-soname,{name}")
+    second = compile_c("libsecondhook.so", HOOK, "-shared", "-g0")
+    path = f"-Wl,--disable-new-dtags,-rpath,{tmp_path}"  # in front of LD_LIBRARY_PATH
+    program = compile_c("program", ANOTHER, str(first), f'-DSECOND="{second}"', path, "-ldl")
+    words = ("cuda-break cuMemAlloc if bytesize >= 1T", "RUN", *["continue"] * (1 + len(stops)))
+    text = Scenario(shim, "gdbserver").run(program, *words, hook=None)
+    assert re.findall(r"^Breakpoint 1  (?:hook|driver) (\S+)  ", text, re.MULTILINE) == stops, text
+    assert "exited normally" in text, text
+    alone = Scenario(shim).run(program, "run", hook=None)
+    assert re.findall(r"sum \w+", text) == re.findall(r"sum \w+", alone), text
+
+
 LATER = """
 #include <pthread.h>
 #include <stdlib.h>

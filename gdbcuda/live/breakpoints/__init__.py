@@ -190,6 +190,7 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
         if not wanted:
             for tell in ON_NOT_MEANT:
                 tell(breakpoint, place)
+            place.enabled = locations.is_on(breakpoint, place)
         if place.enabled != wanted:
             switch(breakpoint, place, wanted)
             place.enabled = wanted

@@ -103,6 +103,11 @@ def places(breakpoint: gdb.Breakpoint) -> list[tuple[int, bool]]:
     return [(one.address, one.enabled) for one in parse(breakpoint.number)]
 
 
+def is_on(breakpoint: gdb.Breakpoint, place: Location) -> bool:
+    """By now: a guard that gives way leaves its place to gdb."""
+    return bool(breakpoint.locations[place.index - 1].enabled) if LISTS else place.enabled
+
+
 def are_places_known() -> bool:
     """Which of a breakpoint's locations are on only a command tells before gdb 13."""
     return LISTS or gdb_cli.is_possible()

@@ -84,8 +84,10 @@ class RemoteGuard(Guard):
             self.is_veiled = self.is_sure = self.write(self.jump(), self.detour.original)
 
     def veil(self) -> None:
+        """(Where gdb has made the locations anew, they were chosen anew too: one is on again, among these bytes.)"""
         if self.is_veiled:
             self.is_veiled = False
+            self.switch_locations(False)
             if not self.write(self.detour.original, self.jump()):
                 self.is_lowered = False
             self.is_sure = False
