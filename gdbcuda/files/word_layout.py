@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+MOST_PIDS = 1 << 22  # PID_MAX_LIMIT: the number of no process or thread is larger
+
 
 def offsets(*fields: str | tuple[str, int]) -> dict[str, int]:
     """Each field -> the words in front of it; "SIZE" -> all of them."""

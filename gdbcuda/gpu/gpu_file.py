@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.gpu.gpu_layout import HEADER, KIND_BITS, KINDS, MAGIC, MARK, RECORDS, VERSION, WITH_TEXT, WORD
 
 NAMES = {number: name for name, number in KINDS.items()}
 HEAD_SIZE = HEADER["SIZE"] * WORD
-PIDS = 1 << 22  # Linux has no larger ones
 LATEST = 1 << 62  # nanoseconds
 WORK = ("KERNEL", "COPY", "FILL", "WAIT", "MEMORY", "POOL", "UNIFIED")
 MOST = 20_000_000  # records: what a machine has memory for
@@ -133,7 +133,7 @@ def gpu_file(raw: bytes) -> GpuFile:
         raise UserError("no records of a GPU")
     if words[HEADER["VERSION"]] != VERSION:
         raise UserError("written by another version of gdbcuda")
-    found = GpuFile(words[HEADER["PID"]] % PIDS, words[HEADER["MONOTONIC"]] % LATEST,
+    found = GpuFile(words[HEADER["PID"]] % MOST_PIDS, words[HEADER["MONOTONIC"]] % LATEST,
                     bool(words[HEADER["HAS_CAUSES"]]), words[HEADER["CUPTI"]])  # fmt: skip
     for one, text in records(raw, found):
         found.add(one, text)

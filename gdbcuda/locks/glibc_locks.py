@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.memory import Memory
 
 MUTEX, RWLOCK = struct.Struct("<iIiIi"), struct.Struct("<IIIIIIii")
@@ -19,7 +20,6 @@ KNOWN_BITS = 3 | ROBUST | INHERIT | PROTECT | SHARED | 256 | 512  # the last two
 TRAITS = {ROBUST: "robust", INHERIT: "priority-inheriting", PROTECT: "priority-protected", SHARED: "process-shared"}
 OWNER_DIED, NUMBER = 0x40000000, 0x3FFFFFFF  # bits of a robust mutex's word
 INCONSISTENT, NOT_RECOVERABLE = 0x7FFFFFFF, 0x7FFFFFFE  # what __owner is then
-MOST_THREADS = 1 << 22  # PID_MAX_LIMIT
 WRITTEN, READERS = 3, 3  # bits of the first word: phase and lock of a writer; the shift of the count of readers
 FLAGS = 3  # of such a word: it is taken, somebody waits
 PHASE, WRITERS = 8, 12  # the two words of a read-write lock that threads wait at, beside its first
@@ -69,7 +69,7 @@ class Mutex(NamedTuple):
     @property
     def is_plausible(self) -> bool:
         """A locked one: the chance that something else looks like it is small."""
-        if self.kind & ~KNOWN_BITS or not 0 < self.owner < MOST_THREADS or self.users > MOST_THREADS:
+        if self.kind & ~KNOWN_BITS or not 0 < self.owner < MOST_PIDS or self.users > MOST_PIDS:
             return False
         return bool(self.kind & (ROBUST | INHERIT)) or (self.word in (1, 2) and self.users > 0)
 
@@ -95,7 +95,7 @@ class Semaphore(NamedTuple):
 
     @property
     def is_plausible(self) -> bool:
-        return not self.value and 0 < self.waiters < MOST_THREADS and self.shared in (0, SHARED)
+        return not self.value and 0 < self.waiters < MOST_PIDS and self.shared in (0, SHARED)
 
 
 def mutex_at(memory: Memory, address: int) -> Mutex:
@@ -115,7 +115,7 @@ def rwlock_around(memory: Memory, word: int) -> int:
     if word % 8:
         return word - WRITERS
     *words, writer, shared = RWLOCK.unpack(memory.read(word - PHASE, RWLOCK.size))
-    is_phase = 0 <= writer < MOST_THREADS and shared in (0, 1) and words[2] <= FLAGS and words[3] <= FLAGS
+    is_phase = 0 <= writer < MOST_PIDS and shared in (0, 1) and words[2] <= FLAGS and words[3] <= FLAGS
     return word - PHASE if is_phase and words[4:] == [0, 0] else word
 
 

@@ -19,6 +19,7 @@ MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 MOST_RECORDS = 1 << 18  # of a ring: 160 MB
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
 RING_HEADER = 4096 // WORD  # words in front of the records
+FILE_HEADER = RING_HEADER * WORD  # bytes in front of what any file has: a process's, a ring's, that of kept calls
 SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
 NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory could not be read
 
@@ -161,11 +162,11 @@ MAP = offsets("BACK", "COUNT", ("WANTED", 2 * MOST_MAPS), "PAGE_COUNT", ("PAGES"
 PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "FRONT": FRONT,
          "FRAME": FRAME, "PROCESS": PROCESS, "ENTRY": ENTRY, "MAP": MAP, "FILTER": FILTER, "TRACE": TRACE, "LEFT": LEFT,
          "BESIDE": BESIDE, "PYTHON": PYTHON, "TOLD": TOLD}  # fmt: skip
-NUMBERS = ("VERSION", "FILE_VERSION", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS", "MOST_CALLERS",
-           "MOST_RINGS", "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "MOST_RECORDS", "IS_TEXT", "NO_TICKS",
-           "FRONT_OUT_WORDS", "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT", "OUTS_BIT",
-           "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT", "SEEN",
-           "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
+NUMBERS = ("VERSION", "FILE_VERSION", "FILE_HEADER", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS",
+           "MOST_CALLERS", "MOST_RINGS", "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "MOST_RECORDS", "IS_TEXT",
+           "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT",
+           "OUTS_BIT", "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
+           "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
            "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON",
            "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
 

@@ -14,12 +14,12 @@ from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
+from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.rings.kept_calls import PIECE, SMALLEST, KeptCalls, Runs
 from gdbcuda.rings.ring import Record
-from gdbcuda.rings.ring_file import HEADER, RingFile, header
-from gdbcuda.rings.ring_layout import MAGIC, MOST_RECORDS, RING
+from gdbcuda.rings.ring_file import RingFile, header
+from gdbcuda.rings.ring_layout import FILE_HEADER, MAGIC, MOST_RECORDS, RING
 from gdbcuda.rings.ring_words import Words
-from gdbcuda.rings.trace_files import PIDS
 
 IN_MEMORY = 64 << 20  # bytes of all rings' calls; more go into a file
 position_of = itemgetter(0)  # of a record
@@ -123,17 +123,18 @@ class RingCopies:
 
 def kept(source: Source) -> ThreadFile:
     """The same of calls that are kept one behind the other, as far as they are there now."""
-    head = header(source.read(0, min(source.size, HEADER), "it"))
+    head = header(source.read(0, min(source.size, FILE_HEADER), "it"))
     if head[RING["COPY"]] != MAGIC:
         raise UserError("no calls of gdbcuda trace --all")
-    found = made(head, KeptCalls(lambda at, size: source.read(at, size, "it"), HEADER, source.size), 0, source.size)
+    part = KeptCalls(lambda at, size: source.read(at, size, "it"), FILE_HEADER, source.size)
+    found = made(head, part, 0, source.size)
     found.is_kept = True
     return found
 
 
 def made(head: Words, part: KeptCalls, begun: int, size: int) -> ThreadFile:
     clock = head[RING["FIRST_TICKS"] : RING["LATER_NS"] + 1]
-    return ThreadFile(head[RING["LWP"]] % PIDS, head[RING["PID"]] % PIDS, clock, head[RING["BEFORE"]],
+    return ThreadFile(head[RING["LWP"]] % MOST_PIDS, head[RING["PID"]] % MOST_PIDS, clock, head[RING["BEFORE"]],
                       head[RING["RECORDS"]], [part], begun, size, wanted=min(head[RING["WANTED"]], MOST_RECORDS),
                       met_full_disk=bool(head[RING["NO_ROOM"]]))  # fmt: skip
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from gdbcuda.errors import UserError
+from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.rings.ring_layout import (
     A_FILTER,
     A_FOLDER,
@@ -20,6 +21,7 @@ from gdbcuda.rings.ring_layout import (
     A_THREAD_WITHOUT_FILE,
     AN_OBJECT,
     ENTRY,
+    FILE_HEADER,
     FILE_VERSION,
     MAGIC,
     MOST_ENTRIES,
@@ -27,15 +29,13 @@ from gdbcuda.rings.ring_layout import (
     PAST_LIBC,
     PAST_PLT,
     PROCESS,
-    RING_HEADER,
     WORD,
 )
 from gdbcuda.text import rank_names
 
-HEADER, SIZE = RING_HEADER * WORD, ENTRY["SIZE"] * WORD
+SIZE = ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
 Progress = Callable[[int], None]  # told how many bytes have been read
-PIDS = 1 << 22  # Linux has no larger ones
 LARGEST_TIME = 1 << 62  # nanoseconds
 
 
@@ -85,7 +85,7 @@ def process(raw: bytes) -> TracedProcess:
         raise UserError("not written by gdbcuda trace")
     if words[PROCESS["VERSION"]] != FILE_VERSION:
         raise UserError("written by another version of gdbcuda")
-    pid, parent = (words[PROCESS[name]] % PIDS for name in ("PID", "PARENT"))
+    pid, parent = (words[PROCESS[name]] % MOST_PIDS for name in ("PID", "PARENT"))
     times = [words[PROCESS[name]] % LARGEST_TIME for name in ("TICKS", "MONOTONIC", "REALTIME")]
     found = TracedProcess(pid, parent, *times)
     found.missed = words[PROCESS["MISSED"]] % LARGEST_TIME
@@ -112,7 +112,8 @@ def process(raw: bytes) -> TracedProcess:
 
 def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]]]:
     """(its number from 1, (kind, number, address, object, text)) of each that is whole."""
-    for index, at in enumerate(range(HEADER, min(len(raw) - SIZE + 1, HEADER + MOST_ENTRIES * SIZE), SIZE), 1):
+    end = min(len(raw) - SIZE + 1, FILE_HEADER + MOST_ENTRIES * SIZE)
+    for index, at in enumerate(range(FILE_HEADER, end, SIZE), 1):
         numbers = struct.unpack_from("<4Q", raw, at)
         text = raw[at + TEXT : at + SIZE].partition(b"\0")[0].decode("utf-8", "surrogateescape")
         yield index, (*numbers, text)

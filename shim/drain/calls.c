@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WAITING_ROOM = 1 << 20, HEADER = RING_HEADER * sizeof(word), LARGEST = (RECORD_SIZE + 1) * sizeof(word) };
+enum { WAITING_ROOM = 1 << 20, LARGEST = (RECORD_SIZE + 1) * sizeof(word) };
 
 int calls_created(const struct drained *ring)
 {
@@ -43,7 +43,7 @@ static int header_is_written(const struct drained *ring)
 /* 0 where the disk has no room. It is tried again later; a reader leaves out a call that is cut. */
 int calls_write(struct drained *ring)
 {
-    word end = ring->size ? ring->size : HEADER;
+    word end = ring->size ? ring->size : FILE_HEADER;
     int is_kept = is_written(ring->calls, ring->waiting, ring->waiting_size, end);
     ring->had_no_room |= !is_kept;
     if (!header_is_written(ring) || !is_kept)

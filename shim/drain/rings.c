@@ -10,14 +10,12 @@
 
 #define LEFT_OUT 8 /* this part of a ring is left out by one that is late, so as not to be late again at once */
 
-enum { HEADER = RING_HEADER * sizeof(word) };
-
 static const word *mapped(const char *file_name, word *records)
 {
     struct stat about;
     int file = openat(folder, file_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     const word *found = 0;
-    if (file >= 0 && !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size > HEADER) {
+    if (file >= 0 && !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size > FILE_HEADER) {
         void *map = mmap(0, (size_t)about.st_size, PROT_READ, MAP_SHARED, file, 0);
         found = map == MAP_FAILED ? 0 : map;
     }

@@ -102,7 +102,7 @@ static void write_at(long file, const void *what, word size, word offset)
 
 static void write_entry(const struct trace *trace, long file, word index)
 {
-    write_at(file, trace->entries[index], sizeof *trace->entries, HEADER_SIZE + index * sizeof *trace->entries);
+    write_at(file, trace->entries[index], sizeof *trace->entries, FILE_HEADER + index * sizeof *trace->entries);
 }
 
 /* Opened each time: a program may close every file that it does not know. */
@@ -235,7 +235,7 @@ static word mapped_alone(void)
 
 static word entries_mapped(const struct trace *trace)
 {
-    word size = HEADER_SIZE + sizeof trace->entries, at = 0;
+    word size = FILE_HEADER + sizeof trace->entries, at = 0;
     struct path path;
     trace_path(&path, trace, trace->file, 0);
     long file = CALL(open, path.text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);

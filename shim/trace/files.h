@@ -6,7 +6,6 @@
 
 #include <sys/syscall.h>
 
-#define HEADER_SIZE (RING_HEADER * sizeof(word))
 #define CALL(name, ...) system_call_6(SYS_##name, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define system_call_6(number, a, b, c, d, e, f, ...) \
     system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))

@@ -22,12 +22,13 @@ static int are_written(word *from, word words)
  * their calls, 32 to a page: most threads of a program with many make few. (madvise(2); Linux 5.14) */
 static int is_mapped(word *ring, word records, long file)
 {
-    word at = (word)(ring + RING_HEADER), size = ring_size(records) - HEADER_SIZE, protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+    word at = (word)(ring + RING_HEADER), size = ring_size(records) - FILE_HEADER;
+    word protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
     word first = records < WRITTEN_FIRST ? records : WRITTEN_FIRST, *more = (word *)at + records * FRONT_SIZE;
-    if (FAILED(CALL(mmap, at, size, protection, flags, file, HEADER_SIZE)))
+    if (FAILED(CALL(mmap, at, size, protection, flags, file, FILE_HEADER)))
         return 0;
     return (are_written((word *)at, first * FRONT_SIZE) && are_written(more, first * MORE_ROOM)) ||
-           !FAILED(CALL(mmap, at, size, protection, flags | MAP_POPULATE, file, HEADER_SIZE));
+           !FAILED(CALL(mmap, at, size, protection, flags | MAP_POPULATE, file, FILE_HEADER));
 }
 
 /* Bytes that are free where the file is; all there are where the system does not say. */
@@ -52,7 +53,7 @@ static word records_with_room(long file, word wanted)
 
 static int is_header_mapped(word *ring, long file)
 {
-    word copy = (word)CALL(mmap, 0, HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    word copy = (word)CALL(mmap, 0, FILE_HEADER, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ring[RING_COPY] = FAILED(copy) ? 0 : copy;
     return ring[RING_COPY] != 0;
 }
@@ -60,7 +61,7 @@ static int is_header_mapped(word *ring, long file)
 static void forget_header(word *ring)
 {
     if (ring[RING_COPY])
-        CALL(munmap, ring[RING_COPY], HEADER_SIZE);
+        CALL(munmap, ring[RING_COPY], FILE_HEADER);
     ring[RING_COPY] = 0;
 }
 
@@ -92,7 +93,7 @@ static void forget(word *ring, word size)
 
 word ring_keep(word *ring, word wanted)
 {
-    word size = ring_size(wanted) - HEADER_SIZE, had_file = ring[RING_COPY];
+    word size = ring_size(wanted) - FILE_HEADER, had_file = ring[RING_COPY];
     forget_header(ring);
     if (!gdbcuda_trace.folder[0]) {
         if (had_file)

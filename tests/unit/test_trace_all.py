@@ -16,8 +16,7 @@ import pytest
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.rings.kept_calls import sizes_in
-from gdbcuda.rings.ring_file import HEADER
-from gdbcuda.rings.ring_layout import PAST_ROOM, RECORD, RING, RING_HEADER, RING_RECORD, WORD
+from gdbcuda.rings.ring_layout import FILE_HEADER, PAST_ROOM, RECORD, RING, RING_HEADER, RING_RECORD, WORD
 
 __all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")
@@ -110,7 +109,7 @@ def test_it_is_said_that_the_disk_was_full(shim: Path, trace: Trace, traced: Pat
 
 def with_small_files() -> None:
     """Of so many bytes: a header, and one call."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (HEADER + 200, HEADER + 200))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_HEADER + 200, FILE_HEADER + 200))
 
 
 def test_a_ring_whose_file_is_long_in_the_making(shim: Path, tmp_path: Path) -> None:
@@ -172,7 +171,7 @@ def test_the_program_has_no_child_and_no_file_of_ours(trace: Trace) -> None:
 
 
 def ends_of_records(kept: bytes) -> list[int]:
-    ends = [HEADER]
+    ends = [FILE_HEADER]
     while ends[-1] < len(kept):
         parts = sizes_in(kept, ends[-1])
         assert parts is not None

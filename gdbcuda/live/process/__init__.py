@@ -59,7 +59,7 @@ from gdbcuda.live.process.state import (
     register,
     strip_prefix,
 )
-from gdbcuda.live.process.thread_status import catches_sigtrap, is_there, of_process, of_thread, statuses
+from gdbcuda.live.process.thread_status import catches_sigtrap, is_there, of_thread, statuses
 from gdbcuda.text.demangling import demangled
 
 __all__ = [
@@ -110,7 +110,6 @@ __all__ = [
     "may_have_cold_part",
     "object_of",
     "objfile_of",
-    "of_process",
     "of_thread",
     "on_stop",
     "original_code",

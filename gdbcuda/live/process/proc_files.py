@@ -17,7 +17,7 @@ from gdbcuda.live.process.running import is_thread_running
 from gdbcuda.live.process.state import connection, is_remote
 from gdbcuda.live.process.thread_status import open_far, read_far
 
-MOST_BYTES = 4 << 20
+MOST_BYTES = 16 << 20  # 65,530 mappings, as many as Linux allows, with names of 200 characters
 
 
 def are_there() -> bool:

@@ -17,7 +17,7 @@ from gdbcuda.live.process import packets
 from gdbcuda.live.process.running import is_thread_running
 from gdbcuda.live.process.state import connection, is_remote
 
-MOST_BYTES, MOST_OF_FILE, MOST_FAR_THREADS = 0x1000, 1 << 22, 16
+MOST_BYTES, MOST_FAR_THREADS = 0x1000, 16
 
 
 def statuses() -> Iterator[str]:
@@ -37,19 +37,6 @@ def of_thread(thread: int, file: str) -> str:
     if not is_remote():
         return near(name)
     return by_packets(name) if packets.CAN_SEND else ""
-
-
-def of_process(file: str) -> str:
-    """All that /proc/PID has in the file; "" where it cannot be had."""
-    name = f"/proc/{gdb.selected_inferior().pid}/{file}"
-    if not is_remote():
-        return near(name)
-    number = open_far(name) if packets.CAN_SEND else ""
-    found = bytearray()
-    while number and len(found) < MOST_OF_FILE and (more := read_far(number, len(found))):
-        found += more
-    packets.send(f"vFile:close:{number}")
-    return found.decode(errors="replace")
 
 
 def near(name: str) -> str:

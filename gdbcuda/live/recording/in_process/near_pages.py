@@ -111,11 +111,14 @@ def place_for(spots: Sequence[PlantingSpot], size: int, taken: Sequence[Pages]) 
 
 
 def maps() -> list[tuple[int, int, str]]:
-    return [(int(start, 16), int(end, 16), name) for start, end, name in MAPPED.findall(process.of_process("maps"))]
+    return [(int(start, 16), int(end, 16), name) for start, end, name in MAPPED.findall(of_process("maps"))]
 
 
 def stack_limit() -> int | None:
     """None: the stack may grow as far as it likes."""
-    found = STACK_LIMIT.search(process.of_process("limits"))
+    found = STACK_LIMIT.search(of_process("limits"))
     return int(found[1]) if found else None
 
+
+def of_process(name: str) -> str:
+    return process.proc_files.text(f"/proc/{gdb.selected_inferior().pid}/{name}") or ""
