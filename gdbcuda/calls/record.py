@@ -46,14 +46,17 @@ class Call:
         self.lwp = self.inferior = self.pid = self.depth = self.caller = self.python = 0
         self.parent: int | None = None
         self.layer = self.object = self.captured = ""
-        self.arguments: dict[str, Any] = {}
-        self.addresses: dict[str, int] = {}  # of strings, which ``arguments`` has as their texts
         self.stack: list[int] = []
         self.end: float | None = None
         self.status: int | None = None
         self.result: Any = None
-        self.out: dict[str, Any] = {}
         self.ended = STILL_OPEN
+        self.without_values()
+
+    def without_values(self) -> None:
+        self.arguments: dict[str, Any] = {}
+        self.addresses: dict[str, int] = {}  # of strings, which ``arguments`` has as their texts
+        self.out: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"<Call {self.number} {self.name}>"

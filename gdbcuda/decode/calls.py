@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from gdbcuda import api
@@ -12,10 +12,12 @@ from gdbcuda.decode.text import Decoded
 from gdbcuda.decode.values import Hints, shower
 from gdbcuda.errors import Unreadable
 from gdbcuda.machine import abi
-from gdbcuda.memory import Memory
+from gdbcuda.memory import DictMemory, Memory
 
 UNKNOWN = Decoded("(not known here)", None)
 Show = Callable[[bytes, Moment], Decoded]
+PLAIN, MOST_REMEMBERED = ("int", "uint", "char", "enum", "float"), 4096
+NOWHERE = Moment(DictMemory({}), False, False, lambda name: None)
 
 
 class DecodedArgument(NamedTuple):
@@ -29,19 +31,28 @@ class DecodedArgument(NamedTuple):
 
 
 class Step(NamedTuple):
+    """``known``: the argument by its bytes, where they are all there is to it; many calls have the same."""
+
     name: str
     type_name: str
     kind: api.Type
     show: Show
+    known: Callable[[bytes], DecodedArgument] | None = None
 
 
 @cache
 def steps(function: api.Function, table: api.Table) -> tuple[Step, ...]:
     """What there is to do for each parameter of a function."""
-    return tuple(
-        Step(parameter.name, parameter.type.spelling, parameter.type, show(parameter, table))
-        for parameter in function.parameters
-    )
+    return tuple(step(parameter, table) for parameter in function.parameters)
+
+
+def step(parameter: api.Parameter, table: api.Table) -> Step:
+    found = Step(parameter.name, parameter.type.spelling, parameter.type, show(parameter, table))
+    return found._replace(known=remembered(found)) if parameter.type.kind in PLAIN else found
+
+
+def remembered(step: Step) -> Callable[[bytes], DecodedArgument]:
+    return lru_cache(maxsize=MOST_REMEMBERED)(lambda raw: shown(step, raw, NOWHERE))
 
 
 @cache
@@ -69,6 +80,10 @@ def decode(
 
 
 def argument(step: Step, raw: bytes | None, moment: Moment) -> DecodedArgument:
+    return shown(step, raw, moment) if step.known is None or raw is None else step.known(raw)
+
+
+def shown(step: Step, raw: bytes | None, moment: Moment) -> DecodedArgument:
     text, data = UNKNOWN if raw is None else step.show(raw, moment)
     return DecodedArgument(step.name, step.type_name, text, data, whole(step.kind, raw))
 

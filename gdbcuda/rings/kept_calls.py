@@ -140,5 +140,9 @@ def callers(raw: bytes, at: int, sizes: Sizes) -> ring_words.Words:
 
 
 def packed(words: ring_words.Words, sizes: Sizes) -> bytes:
+    return begin_word(sizes) + words_of(sizes).pack(*words)
+
+
+def begin_word(sizes: Sizes) -> bytes:
     shape = sum(size << shift for size, shift in zip(sizes, (0, 8, 16, 24, 32)))
-    return (CALL_BEGINS | shape).to_bytes(WORD, "little") + words_of(sizes).pack(*words)
+    return (CALL_BEGINS | shape).to_bytes(WORD, "little")

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Callable
+import functools
+from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
-from gdbcuda.rings import ring, ring_words
-from gdbcuda.rings.kept_calls import packed
-from gdbcuda.rings.ring_layout import FRONT, MOST_RECORDS, RECORD, RING, RING_HEADER, RING_RECORD, WORD
+from gdbcuda.rings import kept_calls, ring, ring_words
+from gdbcuda.rings.ring_layout import (
+    FILE_HEADER,
+    FRONT,
+    FRONT_OUT_WORDS,
+    HAS_OUT_BIT,
+    MOST_FUNCTIONS,
+    MOST_RECORDS,
+    PLACE_BIT,
+    RECORD,
+    RING,
+    RING_RECORD,
+    STACK_BIT,
+    WORD,
+)
 
-HEADER = RING_HEADER * WORD
+NUMBER, BEHIND_NUMBER, OUTS = RECORD["FUNCTION"] * WORD, (RECORD["FUNCTION"] + 1) * WORD, FRONT["OUTS"] * WORD
 
 
 class NotBegun(UserError):
@@ -18,7 +31,7 @@ class NotBegun(UserError):
 
 def header(raw: bytes) -> ring_words.Words:
     """`UserError` for what is no such file."""
-    if len(raw) < HEADER:
+    if len(raw) < FILE_HEADER:
         raise UserError("its beginning is missing")
     head = ring.HEAD.unpack_from(raw)
     records = head[RING["RECORDS"]]
@@ -41,7 +54,7 @@ class RingFile:
 
     @property
     def is_cut(self) -> bool:
-        return len(self.raw) < HEADER + self.records * RING_RECORD * WORD
+        return len(self.raw) < FILE_HEADER + self.records * RING_RECORD * WORD
 
     def leave_out(self, again: bytes) -> None:
         """What a thread has begun to overwrite meanwhile: ``again`` are the `fronts` as they were then."""
@@ -50,7 +63,7 @@ class RingFile:
 
     def fronts(self) -> tuple[int, int]:
         """(where they begin in the file, how many bytes they have)"""
-        return HEADER, min(self.records, (len(self.raw) - HEADER) // ring.FRONT_SIZE) * ring.FRONT_SIZE
+        return FILE_HEADER, min(self.records, (len(self.raw) - FILE_HEADER) // ring.FRONT_SIZE) * ring.FRONT_SIZE
 
     def sound(self) -> list[tuple[int, int]]:
         """(position, place) of each that is where it belongs, and not cut."""
@@ -65,15 +78,50 @@ class RingFile:
         return sizes is not None and (not any(sizes) or self.more_at(function) + sum(sizes) * WORD <= len(self.raw))
 
     def more_at(self, function: int) -> int:
-        return HEADER + self.records * ring.FRONT_SIZE + ring_words.place_of(function) * WORD
+        return FILE_HEADER + self.records * ring.FRONT_SIZE + ring_words.place_of(function) * WORD
 
     def copy(self, write: Callable[[bytes], object]) -> None:
+        raw = self.raw
         for _, place in self.places:
-            front = ring.A_FRONT.unpack_from(self.raw, HEADER + place * ring.FRONT_SIZE)
-            function = front[RECORD["FUNCTION"]]
-            found = ring_words.joined(front, ring_words.more_words(self.raw, self.more_at(function), function))
-            if found is not None:
-                write(packed(*found))
+            at = FILE_HEADER + place * ring.FRONT_SIZE
+            function = int.from_bytes(raw[at + NUMBER : at + BEHIND_NUMBER], "little")
+            shape = shape_of(function % (1 << PLACE_BIT) >> STACK_BIT)
+            if shape is None:
+                continue
+            begin, before, size = shape.begin, self.more_at(function) if shape.size else 0, shape.size
+            more = raw[before : before + size]
+            if len(more) < size:
+                continue
+            number = (function % MOST_FUNCTIONS).to_bytes(WORD, "little")
+            front = raw[at : at + NUMBER], number, raw[at + BEHIND_NUMBER : at + OUTS]
+            if shape.outs_at is None:
+                write(b"".join((begin, *front, more)))
+            else:
+                outs = raw[at + OUTS : at + ring.FRONT_SIZE]
+                write(b"".join((begin, *front, more[: shape.outs_at], outs, more[shape.outs_at :])))
+
+
+class Shape(NamedTuple):
+    """Of a record: the word that it begins with where it is kept, bytes beside its front, and where among them those
+    outs come that are in the front; None where they are not."""
+
+    begin: bytes
+    size: int
+    outs_at: int | None
+
+
+@functools.lru_cache(maxsize=4096)
+def shape_of(bits: int) -> Shape | None:
+    """By FUNCTION from STACK_BIT up to PLACE_BIT; None where that cannot be."""
+    sizes = ring_words.sizes_of(bits << STACK_BIT)
+    if sizes is None:
+        return None
+    size, outs_at = sum(sizes) * WORD, None
+    if bits >> HAS_OUT_BIT - STACK_BIT & 1:
+        if sizes[2]:
+            return None
+        sizes, outs_at = (*sizes[:2], FRONT_OUT_WORDS, *sizes[3:]), (sizes[0] + sizes[1]) * WORD
+    return Shape(kept_calls.begin_word(sizes), size, outs_at)
 
 
 def column(fronts: bytes, name: str) -> list[int]:

@@ -90,7 +90,7 @@ class TraceFolder:
         told, copies = progress or trace_files.untold, RingCopies()
         try:
             found = self.numbered(log, copies, told)
-            yield from self.with_gpu(found, log) if self.gpu_files else named(found, log)
+            yield from self.with_gpu(found, log) if self.gpu_files else found
         finally:
             copies.close()
         told(self.size)
@@ -112,12 +112,12 @@ class TraceFolder:
             streams += [as_nested(reading.calls(one, told)) for one in threads.get(name, [])]
         for reading in self.readings:
             reading.say_where_calls_are_missing()
-        yield from self.in_order_of_time(streams)
+        yield from self.in_order_of_time(streams, ThreadNames(log) if not self.gpu_files else None)
         if asked is not None and asked.undecided:
             log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
 
-    def in_order_of_time(self, streams: Iterable[Iterator[TimedEvent]]) -> Iterator[Event]:
-        """Calls are numbered as they begin."""
+    def in_order_of_time(self, streams: Iterable[Iterator[TimedEvent]], names: ThreadNames | None) -> Iterator[Event]:
+        """Calls are numbered as they begin, and threads from 1 in the order of their first calls."""
         number = 0
         for _, is_end, call, around in merge(*streams, key=itemgetter(0)):
             if is_end:
@@ -125,6 +125,8 @@ class TraceFolder:
             else:
                 call.number, number = number, number + 1
                 call.parent = None if around is None else around.number
+                if names is not None:
+                    names.name(call)
             yield (END if is_end else BEGIN), call
 
     def with_gpu(self, events: Iterable[Event], log: Log) -> Iterator[Event]:
@@ -206,15 +208,6 @@ def renumber(calls: list[Call], around: Mapping[int, Call]) -> None:
     for call in calls:
         call.parent = parents[id(call)].number if id(call) in parents else None
         call.depth += id(call) in around
-
-
-def named(events: Iterable[Event], log: Log) -> Iterator[Event]:
-    """Threads have numbers from 1 in the order of their first calls."""
-    names = ThreadNames(log)
-    for phase, call in events:
-        if phase == BEGIN:
-            names.name(call)
-        yield phase, call
 
 
 def name_threads(calls: list[Call], log: Log, lanes: Mapping[int, str]) -> None:
