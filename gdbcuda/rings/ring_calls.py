@@ -9,64 +9,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from gdbcuda import api, decode
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.memory import RecordedMemory
-from gdbcuda.rings import ring
 from gdbcuda.rings.ring import Record, Ring
-from gdbcuda.rings.ring_functions import RecordedFunction, recorded_words
-from gdbcuda.rings.ring_layout import IS_PYTHON, WORD
+from gdbcuda.rings.ring_functions import RecordedFunction, RingCall, arguments
+from gdbcuda.rings.ring_layout import IS_PYTHON
 from gdbcuda.rings.ring_words import Words
 
 NANOSECONDS = 1e9
-NOTHING = RecordedMemory({})
-ARGUMENTS, ADDRESSES, OUT = (vars(Call)[name] for name in ("arguments", "addresses", "out"))  # its slots
-Recorded = tuple[RecordedFunction, Record, api.Table]
 UNNUMBERED = -1  # a call that nobody was told of
-
-
-def arguments(function: api.Function, one: Record) -> list[bytes | None]:
-    """The bytes of each; None for one that is further up the stack than a record reaches."""
-    words = one.words + one.floats
-    return [joined(words, places) if places is not None else None for places in recorded_words(function)]
-
-
-def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
-    pieces = [words[index].to_bytes(WORD, "little")[:size] for index, size in places]
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def written(known: RecordedFunction, one: Record) -> RecordedMemory:
-    """What the call has left behind its pointers."""
-    return behind(one, one.outs, known.outs)
-
-
-def given(known: RecordedFunction, one: Record) -> RecordedMemory:
-    """What was behind its pointers when it began."""
-    return behind(one, one.ins, known.ins)
-
-
-def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> RecordedMemory:
-    if not wanted:
-        return NOTHING
-    values = ring.pointees(words, [size for _, size in wanted])
-    told = {one.words[index]: raw for (index, _), raw in zip(wanted, values)}
-    return RecordedMemory({at: raw for at, raw in told.items() if raw}, [at for at, raw in told.items() if raw is None])
-
-
-def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
-    if not known.outs:
-        return {}
-    memory, function = written(known, one), known.function
-    there = {one.words[index] for index, _ in known.outs} & memory.segments.keys()
-    raws = arguments(function, one)
-    positions = [at for at, (parameter, raw) in enumerate(zip(function.parameters, raws))
-                 if parameter.direction != "in" and raw and int.from_bytes(raw, "little") in there]  # fmt: skip
-    found = decode.some_arguments(function, raws, memory, table, positions)
-    return {argument.name: argument.data for argument in found}
 
 
 def seconds(found: Ring, tick: int) -> float:
@@ -79,60 +33,6 @@ def rate_of(clock: Words) -> float:
     """Nanoseconds a tick."""
     ticks, ns, later_ticks, later_ns = clock
     return (later_ns - ns) / (later_ticks - ticks) if later_ns > ns and later_ticks > ticks else 0.0
-
-
-class RingCall(Call):
-    """Its values are made of the records when somebody asks for them: most views ask a few calls, or none."""
-
-    __slots__ = ("entered", "returned")
-    entered: Recorded | None
-    returned: Recorded | None
-
-    def without_values(self) -> None:
-        """There is no dict of a value that nobody has asked for."""
-        self.entered = self.returned = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        self.look_at_entry()
-        return cast("dict[str, Any]", ARGUMENTS.__get__(self))
-
-    @arguments.setter
-    def arguments(self, values: dict[str, Any]) -> None:
-        ARGUMENTS.__set__(self, values)
-
-    @property
-    def addresses(self) -> dict[str, int]:
-        self.look_at_entry()
-        return cast("dict[str, int]", ADDRESSES.__get__(self))
-
-    @addresses.setter
-    def addresses(self, values: dict[str, int]) -> None:
-        ADDRESSES.__set__(self, values)
-
-    @property
-    def out(self) -> dict[str, Any]:
-        if self.returned is not None:
-            (known, one, table), self.returned = self.returned, None
-            self.out = out_data(known, one, table)
-        try:
-            return cast("dict[str, Any]", OUT.__get__(self))
-        except AttributeError:  # it has not returned, or not with success
-            self.out = {}
-            return self.out
-
-    @out.setter
-    def out(self, values: dict[str, Any]) -> None:
-        OUT.__set__(self, values)
-
-    def look_at_entry(self) -> None:
-        if self.entered is None:
-            return
-        (known, one, table), self.entered = self.entered, None
-        raws = arguments(known.function, one)
-        decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
-        self.arguments = {argument.name: argument.data for argument in decoded}
-        self.addresses = decode.string_addresses(known.function, decoded)
 
 
 @dataclass

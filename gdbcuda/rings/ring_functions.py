@@ -1,14 +1,20 @@
-"""What a slot of the recorder in the process stands for, and which words and bytes of its calls are recorded."""
+"""What a slot of the recorder in the process stands for, which words and bytes of its calls are recorded, and the
+values that these make when somebody asks for them."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
-from gdbcuda import api
+from gdbcuda import api, decode
+from gdbcuda.calls.record import Call
 from gdbcuda.gpu.causing import makes_work
 from gdbcuda.machine import abi
+from gdbcuda.memory import RecordedMemory
+from gdbcuda.rings import ring
+from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_layout import (
     FLOATS,
     FUNCTION,
@@ -21,6 +27,7 @@ from gdbcuda.rings.ring_layout import (
     STACK_WORDS,
     WORD,
 )
+from gdbcuda.rings.ring_words import Words
 
 LARGEST_OUT, LARGEST_IN, LONGEST_TEXT = 256, 200, 119  # bytes; no struct is as large as a text
 integers = abi.convention("x86-64").integers
@@ -137,3 +144,103 @@ def recorded_words(function: api.Function) -> tuple[tuple[tuple[int, int], ...] 
         is_whole = len(known) == len(words) and not any(piece.indirect for piece in place.pieces)
         found.append(known if is_whole else None)
     return tuple(found)
+
+
+NOTHING = RecordedMemory({})
+ARGUMENTS, ADDRESSES, OUT = (vars(Call)[name] for name in ("arguments", "addresses", "out"))  # its slots
+Recorded = tuple[RecordedFunction, Record, api.Table]
+
+
+def arguments(function: api.Function, one: Record) -> list[bytes | None]:
+    """The bytes of each; None for one that is further up the stack than a record reaches."""
+    words = one.words + one.floats
+    return [joined(words, places) if places is not None else None for places in recorded_words(function)]
+
+
+def joined(words: Words, places: Iterable[tuple[int, int]]) -> bytes:
+    pieces = [words[index].to_bytes(WORD, "little")[:size] for index, size in places]
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def written(known: RecordedFunction, one: Record) -> RecordedMemory:
+    """What the call has left behind its pointers."""
+    return behind(one, one.outs, known.outs)
+
+
+def given(known: RecordedFunction, one: Record) -> RecordedMemory:
+    """What was behind its pointers when it began."""
+    return behind(one, one.ins, known.ins)
+
+
+def behind(one: Record, words: Words, wanted: list[tuple[int, int]]) -> RecordedMemory:
+    if not wanted:
+        return NOTHING
+    values = ring.pointees(words, [size for _, size in wanted])
+    told = {one.words[index]: raw for (index, _), raw in zip(wanted, values)}
+    return RecordedMemory({at: raw for at, raw in told.items() if raw}, [at for at, raw in told.items() if raw is None])
+
+
+def out_data(known: RecordedFunction, one: Record, table: api.Table) -> dict[str, Any]:
+    if not known.outs:
+        return {}
+    memory, function = written(known, one), known.function
+    there = {one.words[index] for index, _ in known.outs} & memory.segments.keys()
+    raws = arguments(function, one)
+    positions = [at for at, (parameter, raw) in enumerate(zip(function.parameters, raws))
+                 if parameter.direction != "in" and raw and int.from_bytes(raw, "little") in there]  # fmt: skip
+    found = decode.some_arguments(function, raws, memory, table, positions)
+    return {argument.name: argument.data for argument in found}
+
+
+class RingCall(Call):
+    """Its values are made of the records when somebody asks for them: most views ask a few calls, or none."""
+
+    __slots__ = ("entered", "returned")
+    entered: Recorded | None
+    returned: Recorded | None
+
+    def without_values(self) -> None:
+        """There is no dict of a value that nobody has asked for."""
+        self.entered = self.returned = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        self.look_at_entry()
+        return cast("dict[str, Any]", ARGUMENTS.__get__(self))
+
+    @arguments.setter
+    def arguments(self, values: dict[str, Any]) -> None:
+        ARGUMENTS.__set__(self, values)
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        self.look_at_entry()
+        return cast("dict[str, int]", ADDRESSES.__get__(self))
+
+    @addresses.setter
+    def addresses(self, values: dict[str, int]) -> None:
+        ADDRESSES.__set__(self, values)
+
+    @property
+    def out(self) -> dict[str, Any]:
+        if self.returned is not None:
+            (known, one, table), self.returned = self.returned, None
+            self.out = out_data(known, one, table)
+        try:
+            return cast("dict[str, Any]", OUT.__get__(self))
+        except AttributeError:  # it has not returned, or not with success
+            self.out = {}
+            return self.out
+
+    @out.setter
+    def out(self, values: dict[str, Any]) -> None:
+        OUT.__set__(self, values)
+
+    def look_at_entry(self) -> None:
+        if self.entered is None:
+            return
+        (known, one, table), self.entered = self.entered, None
+        raws = arguments(known.function, one)
+        decoded = decode.arguments(known.function, raws, given(known, one), table, phase="enter")
+        self.arguments = {argument.name: argument.data for argument in decoded}
+        self.addresses = decode.string_addresses(known.function, decoded)

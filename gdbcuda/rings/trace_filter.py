@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from gdbcuda import api, condition
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.rings import ring_calls
+from gdbcuda.rings import ring_functions
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_functions import RecordedFunction
 
@@ -31,7 +31,8 @@ class TraceFilter:
         if asked is None:
             return False
         try:
-            return asked.holds(known.function, ring_calls.arguments(known.function, one), ring_calls.given(known, one))
+            arguments, given = ring_functions.arguments(known.function, one), ring_functions.given(known, one)
+            return asked.holds(known.function, arguments, given)
         except Unreadable:
             self.undecided += 1
             return True

@@ -14,7 +14,7 @@ from ring_memory import reader
 
 from gdbcuda import api
 from gdbcuda.machine import abi
-from gdbcuda.rings import ring_calls
+from gdbcuda.rings import ring_functions
 from gdbcuda.rings.ring import Record
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
@@ -51,7 +51,7 @@ def test_what_arrives(called: tuple[list[abi_capture.Capture], list[Record]]) ->
 def test_what_is_recorded(called: tuple[list[abi_capture.Capture], list[Record]]) -> None:
     captures, records = called
     for function, seen, one in zip(FUNCTIONS, captures, records):
-        for parameter, found, sent in zip(function.parameters, ring_calls.arguments(function, one), seen.sent):
+        for parameter, found, sent in zip(function.parameters, ring_functions.arguments(function, one), seen.sent):
             assert found is not None, (function, parameter.name)
             assert meaningful(parameter.type, found) == meaningful(parameter.type, sent), (function, parameter.name)
 

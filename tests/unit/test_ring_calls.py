@@ -11,7 +11,7 @@ from gdbcuda import api
 from gdbcuda.calls import record
 from gdbcuda.ledger.effects import roles
 from gdbcuda.machine import abi
-from gdbcuda.rings import ring_calls
+from gdbcuda.rings import ring_calls, ring_functions
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.rings.ring_functions import RecordedFunction, word_index
 from gdbcuda.rings.ring_layout import FUNCTION, MORE_ROOM, MOST_CALLERS, REGISTERS, STACK_WORDS, WORD
@@ -116,14 +116,14 @@ def test_a_float_is_in_its_register() -> None:
     bits = int.from_bytes(struct.pack("<f", 1.5), "little")
     found = one(1, 0, 1, 2, arguments=(0x99,))._replace(floats=(bits, *[0] * 7))
     assert known.words(0)[FUNCTION["FLOATS"]] == 1
-    assert ring_calls.arguments(known.function, found) == [(0x99).to_bytes(8, "little"), struct.pack("<f", 1.5)]
+    assert ring_functions.arguments(known.function, found) == [(0x99).to_bytes(8, "little"), struct.pack("<f", 1.5)]
 
 
 def test_every_function_can_be_recorded() -> None:
     for symbol, function in TABLE.functions.items():
         try:
             assert len(RecordedFunction(function).words(0)) == FUNCTION["SIZE"]
-            ring_calls.arguments(function, one(1, 0, 1, 2))
+            ring_functions.arguments(function, one(1, 0, 1, 2))
         except Exception as fault:
             raise AssertionError(symbol) from fault
 
