@@ -10,6 +10,7 @@ from typing import Any
 
 NEEDED = {"pygments": "pygments", "tabulate": "tabulate", "elftools": "pyelftools"}  # by module, what pip calls them
 OURS = {"gdbcuda", *NEEDED}
+INDISPENSABLE = "elftools"  # without the others tables and colours are plain
 
 
 class Beside:
@@ -46,9 +47,10 @@ def importing() -> str:
 
 
 def lacking(folders: list[str]) -> list[str]:
-    """What pip has to install; where the first of the folders helps, it is where we look from now on."""
+    """What pip has to install, [] where we can do without; where the first of the folders helps, it is where we look
+    from now on."""
     gone = [module for module in NEEDED if PathFinder.find_spec(module) is None]
     if gone and folders:
         sys.meta_path.append(Beside(folders[0]))
         gone = [module for module in gone if PathFinder.find_spec(module, folders[:1]) is None]
-    return [NEEDED[module] for module in gone]
+    return [NEEDED[module] for module in gone] if INDISPENSABLE in gone else []

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import elftools  # type: ignore[import-untyped]
 from scenario import GDB, ROOT, Scenario, execute
 
 ASK = [
@@ -95,15 +96,27 @@ def copy_of_the_clone(folder: Path) -> Path:
     return folder / "gdbcuda.py"
 
 
+def hiding(*modules: str) -> str:
+    return ("python import importlib.machinery as m; real = m.PathFinder.find_spec; "
+            f"m.PathFinder.find_spec = lambda name, *a: None if name in {modules} else real(name, *a)")  # fmt: skip
+
+
+def test_without_tabulate_and_pygments_it_works_plainly(tmp_path: Path) -> None:
+    file = copy_of_the_clone(tmp_path)
+    packages = tmp_path / ".venv" / "lib" / "python3" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "elftools").symlink_to(Path(elftools.__file__).parent)
+    hook = ROOT / "shim" / "build" / "libgdbcuda-hook.so"
+    shown = gdb("-ex", hiding("pygments", "tabulate"), "-x", str(file), "-ex", f"cuda-check {hook}")
+    assert LOADED in shown and "gdbcuda: missing" not in shown
+    assert re.search(r"^finding +seen, what it means", shown, re.M) and "dlsym-overridden" in shown
+
+
 def test_missing_dependency_is_one_line_with_the_remedy(tmp_path: Path) -> None:
     file = copy_of_the_clone(tmp_path)
-    hide = (
-        "python import importlib.machinery as m; real = m.PathFinder.find_spec; "
-        "m.PathFinder.find_spec = lambda name, *a: None if name == 'elftools' else real(name, *a)"
-    )
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     done = subprocess.run(
-        [GDB, "-nx", "-q", "-batch", "-ex", hide, "-x", str(file)],
+        [GDB, "-nx", "-q", "-batch", "-ex", hiding("elftools"), "-x", str(file)],
         env=kept,
         text=True,
         capture_output=True,
