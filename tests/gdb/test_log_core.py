@@ -76,3 +76,14 @@ def test_of_gdbcuda_trace(local: Scenario, crash: Path, tmp_path: Path, has_file
     else:
         told = "gdbcuda: 0 calls are in the core file, 206 are not, or were overwritten (gdbcuda log show "
         assert told in text, text
+
+
+def test_of_another_version_is_said(local: Scenario, crash: Path, tmp_path: Path) -> None:
+    """An empty log would say that nothing was called."""
+    core = tmp_path / "made.core"
+    text = local.run(crash, "cuda-log start --fast", "break cuCtxSetCurrent", "RUN",
+                     "set var *(long *)&gdbcuda_recorder_v1 = 5", f"generate-core-file {core}", "kill", "cuda-log stop",
+                     f"core-file {core}", "cuda-log", hook=None,
+                     environment={"LD_LIBRARY_PATH": f"{local.shim}/standin"})  # fmt: skip
+    said = "gdbcuda: the recorder's calls are not read from the core file: the recorder in the process is of another v"
+    assert text.count(said) == 1, text

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Collection
-from contextlib import suppress
 
 import gdb
 
@@ -55,10 +54,14 @@ def read_once(sinks: list[Sink], number: int) -> int:
     if ARE_READ():
         return number
     ARE_READ().append(True)
+    reasons = []
     for one in process.images():
         if os.path.basename(one.name) in LIBRARIES:
-            with suppress(Unreadable, UserError):
+            try:
                 return CoreCalls(one, sinks).tell(number)
+            except (Unreadable, UserError) as reason:
+                reasons.append(f"gdbcuda: the recorder's calls are not read from the core file: {reason}\n")
+    console.write("".join(dict.fromkeys(reasons)))
     return number
 
 
@@ -69,7 +72,7 @@ class CoreCalls(LogNotes):
         self.memory, self.table = process.InferiorMemory(), table_version.table()
         state, trace = library.lookup(STATE_SYMBOL), library.lookup(TRACE_SYMBOL)
         if state is None or trace is None:
-            raise UserError("it is of another version of gdbcuda")
+            raise UserError("the recorder in the process is of another version of gdbcuda")
         self.reader, self.trace = RingReader(self.memory, state.address), trace.address
 
     @cycles.are_not_looked_for()
