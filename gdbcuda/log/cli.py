@@ -17,7 +17,7 @@ from gdbcuda.log.file_options import DiffOptions, LogOptions
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import C, highlighted_line
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, with_counts
 
 
 class View(NamedTuple):
@@ -92,8 +92,7 @@ def import_trace(wanted: file_options.ImportOptions) -> int:
     count = found.write(wanted.output, "")
     output.say(f"{counted(count, 'call')} in {visible(wanted.output)}")
     if +found.problems:
-        problems = "; ".join(f"{number} x {what}" for what, number in found.problems.most_common() if number)
-        output.complain(f"gdbcuda: {visible(wanted.file)}: {problems}")
+        output.complain(f"gdbcuda: {visible(wanted.file)}: {with_counts(dict(found.problems.most_common()))}")
     return 0
 
 

@@ -13,6 +13,7 @@ from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
 from gdbcuda.log import select
 from gdbcuda.log.progress import Progress
 from gdbcuda.text.printable import visible
+from gdbcuda.text.sentences import with_counts
 
 if TYPE_CHECKING:
     from gdbcuda.rings.trace_folder import TraceFolder
@@ -48,8 +49,7 @@ class LogSource:
 
     def problems(self) -> str:
         """What could not be read, for stderr."""
-        found = "; ".join(f"{count} x {what}" for what, count in self.log.problems.most_common())
-        return visible(f"gdbcuda: {self.path}: {found}")
+        return visible(f"gdbcuda: {self.path}: {with_counts(dict(self.log.problems.most_common()))}")
 
 
 def opened(path: str) -> LogFile | TraceFolder:

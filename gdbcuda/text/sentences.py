@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 
 def counted(number: int, thing: str) -> str:
     """ "1 function", "2 functions"."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def with_counts(sentences: Mapping[str, int]) -> str:
+    """ "3 x a call without its end; the last line is cut off": of what there is once only the words."""
+    return "; ".join(one if count == 1 else f"{count} x {one}" for one, count in sentences.items() if count)
 
 
 def some(names: list[str], most: int = 6, say: Callable[[str], str] = str) -> str:

@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_said_on_stderr(capsys: pytest.CaptureFixture[str
     log.write_text(log.read_text() + "rubbish")
     assert cli.main(["log", "show", str(log)]) == 0
     shown = capsys.readouterr()
-    assert len(shown.out.splitlines()) == 3 and "1 x the last line is cut off" in shown.err
+    assert len(shown.out.splitlines()) == 3 and ": the last line is cut off" in shown.err
     assert cli.main(["log", "show", str(tmp_path / "none")]) == 2
     assert "cannot read" in capsys.readouterr().err
 
