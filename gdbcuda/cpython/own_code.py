@@ -15,8 +15,8 @@ STANDARD = re.compile(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
 
 
 def is_own(frame: PythonFrame) -> bool:
-    """The user's: neither an installed package's nor Python's own."""
-    return not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
+    """The user's: neither an installed package's nor Python's own, nor one that cannot be read."""
+    return frame.is_known and not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
 
 
 def site(frames: Sequence[PythonFrame]) -> PythonFrame | None:
@@ -54,6 +54,8 @@ def is_in_module(frame: PythonFrame, word: str) -> bool:
 
 def text(frame: PythonFrame) -> str:
     """ "train.py:41 in step()"."""
+    if not frame.is_known:
+        return "a frame that cannot be read"
     name = frame.function if frame.function.startswith("<") else f"{frame.function}()"
     return f"{line_of(frame)} in {name}"
 

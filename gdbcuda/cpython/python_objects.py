@@ -1,8 +1,10 @@
-"""What of Python's objects a stack needs: strings, bytes, code. Nothing read here is trusted."""
+"""What of Python's objects a stack needs: strings, bytes, code. Nothing read here is trusted, and what cannot be
+read is unknown."""
 
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from typing import NamedTuple
 
 from gdbcuda.cpython.layouts import NOWHERE, Layout
@@ -12,6 +14,7 @@ from gdbcuda.memory import Memory
 
 LONGEST_TEXT = 4096  # characters of a file's or a function's name
 LONGEST_TABLE = 1 << 20  # bytes of a line table
+UNKNOWN = "?"  # (shim/trace writes no text then, which `rings/trace_python.py` calls so)
 KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}  # bytes of a character
 
 
@@ -34,27 +37,39 @@ def text_at(memory: Memory, layout: Layout, address: int) -> str:
     return memory.read(start, length * kind).decode(KINDS[kind], errors="replace")
 
 
-def bytes_at(memory: Memory, layout: Layout, address: int) -> bytes:
-    size = word(memory.read(address, layout.bytes_data), layout.bytes_size)
-    if size > LONGEST_TABLE:
-        raise Unreadable(address, size)
-    return memory.read(address + layout.bytes_data, size)
+def name_at(memory: Memory, layout: Layout, address: int) -> str:
+    with suppress(Unreadable):
+        return text_at(memory, layout, address)
+    return UNKNOWN
+
+
+def table_at(memory: Memory, layout: Layout, address: int) -> bytes | None:
+    """A bytes; None where there is none."""
+    with suppress(Unreadable):
+        size = word(memory.read(address, layout.bytes_data), layout.bytes_size)
+        return memory.read(address + layout.bytes_data, size) if size <= LONGEST_TABLE else None
+    return None
 
 
 class PythonCode(NamedTuple):
     """A code object. ``start``: where its bytecode begins. ``copies``: where it says where its copies do, or 0. (struct
-    _PyCodeArray: how many, then the address of each; the first is that of the code object's own.)"""
+    _PyCodeArray: how many, then the address of each; the first is that of the code object's own.) ``lines`` is
+    None and a name `UNKNOWN` where it cannot be read."""
 
     file: str
     function: str
     first_line: int
-    lines: bytes
+    lines: bytes | None
     start: int
     copies: int = 0
 
     def line(self, version: tuple[int, int], position: int) -> int | None:
         """``position``: bytes from the start of its bytecode, or of a copy of that."""
-        return line_at(version, self.lines, self.first_line, position)
+        return None if self.lines is None else line_at(version, self.lines, self.first_line, position)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.lines is not None and UNKNOWN not in (self.file, self.function)
 
 
 class CodeObjects:
@@ -68,18 +83,21 @@ class CodeObjects:
         """`Unreadable` where none is."""
         head = memory.read(address, self.size)
         key = address, head[self.layout.bytes_size :]  # (before it are the counts of references and the type)
-        if key not in self.known:
-            self.known[key] = self.read(memory, address, head)
-        return self.known[key]
+        code = self.known.get(key) or self.read(memory, address, head)
+        if code.is_whole:
+            self.known[key] = code
+        elif code.lines is None and code.file == code.function == UNKNOWN:
+            raise Unreadable(address, self.size)
+        return code
 
     def read(self, memory: Memory, address: int, head: bytes) -> PythonCode:
         one = self.layout
         name = one.code_name if one.code_qualified_name == NOWHERE else one.code_qualified_name
         return PythonCode(
-            text_at(memory, one, word(head, one.code_file)),
-            text_at(memory, one, word(head, name)),
+            name_at(memory, one, word(head, one.code_file)),
+            name_at(memory, one, word(head, name)),
             half(head, one.code_first_line),
-            bytes_at(memory, one, word(head, one.code_lines)),
+            table_at(memory, one, word(head, one.code_lines)),
             0 if one.code_start == NOWHERE else address + one.code_start,
             0 if one.code_copies == NOWHERE else word(head, one.code_copies),
         )

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gdbcuda.cpython.layouts import NOWHERE, Layout
-from gdbcuda.cpython.python_objects import CodeObjects, PythonCode, half, word
+from gdbcuda.cpython.python_objects import UNKNOWN, CodeObjects, PythonCode, half, word
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import Memory
 
 MOST_THREADS = 100_000
-MOST_FRAMES = 100_000  # of one stack: Python's own limit is far below, and links may go in a circle
+MOST_FRAMES = 100_000  # of one stack: Python's own limit is far below
 NOT_PYTHON = 3  # the owner of frames that only mark where C called the interpreter
 OF_GENERATOR = 1
 
@@ -27,12 +27,20 @@ class PythonFrame(NamedTuple):
     function: str
     entry: int = 0
 
+    @property
+    def is_known(self) -> bool:
+        return not self.file == self.function == UNKNOWN or self.line is not None
+
     def as_data(self) -> dict[str, Any]:
         return {"file": self.file, "line": self.line, "function": self.function}
 
 
+UNREADABLE = PythonFrame(UNKNOWN, None, UNKNOWN)
+
+
 class PythonStack(NamedTuple):
-    """``is_whole``: down to the thread's first frame. A thread that was stopped in the middle of a call may not be."""
+    """``is_whole``: down to the thread's first frame. A thread that was stopped in the middle of a call may not be. The
+    last frame is `UNREADABLE` then, and so is one of whose code nothing can be read."""
 
     frames: list[PythonFrame]
     is_whole: bool
@@ -77,16 +85,27 @@ class Interpreter:
     def stack(self, memory: Memory, thread: ThreadState) -> PythonStack:
         """What can be read of it."""
         found: list[PythonFrame] = []
-        with suppress(Unreadable):
+        try:
             self.prefetch(memory, thread)
-            at = self.innermost(memory, thread)
-            for _ in range(MOST_FRAMES):
-                if not at:
-                    return PythonStack(found, True)
-                data = memory.read(at, self.layout.frame_size)
+            for at, data in self.frames(memory, thread):
                 self.append(memory, at, data, found)
-                at = word(data, self.layout.frame_previous)
-        return PythonStack(found, False)
+        except Unreadable as problem:
+            found.append(UNREADABLE)
+            if self.layout.frame_owner != NOWHERE:  # the marks behind it are not known
+                mark(found, problem.address)
+            return PythonStack(found, False)
+        return PythonStack(found, True)
+
+    def frames(self, memory: Memory, thread: ThreadState) -> Iterator[tuple[int, bytes]]:
+        """Where each is, and its bytes."""
+        at, seen = self.innermost(memory, thread), set[int]()
+        while at:
+            if at in seen or len(seen) == MOST_FRAMES:
+                raise Unreadable(at, self.layout.frame_size)
+            seen.add(at)
+            data = memory.read(at, self.layout.frame_size)
+            yield at, data
+            at = word(data, self.layout.frame_previous)
 
     def prefetch(self, memory: Memory, thread: ThreadState) -> None:
         """The frames of functions lie in one piece: a far process sends it at once. (_PyStackChunk: previous, size.)"""
@@ -111,12 +130,18 @@ class Interpreter:
         if owner >= NOT_PYTHON:
             mark(found, address)
             return
-        code = self.codes.at(memory, word(data, one.frame_code) & one.code_mask)
-        if code.first_line == 0 and owner != OF_GENERATOR and one.version >= (3, 13):
+        code = self.code(memory, data)
+        if code and code.first_line == 0 and owner != OF_GENERATOR and one.version >= (3, 13):
             return  # what calls an __init__ is a frame too
-        found.append(PythonFrame(code.file, self.line(memory, code, data), code.function))
+        found.append(PythonFrame(code.file, self.line(memory, code, data), code.function) if code else UNREADABLE)
         if one.version == (3, 11) and data[one.frame_owner - 1]:  # is_entry
             mark(found, address)
+
+    def code(self, memory: Memory, data: bytes) -> PythonCode | None:
+        """That the frame runs."""
+        with suppress(Unreadable):
+            return self.codes.at(memory, word(data, self.layout.frame_code) & self.layout.code_mask)
+        return None
 
     def line(self, memory: Memory, code: PythonCode, data: bytes) -> int | None:
         one = self.layout
@@ -150,9 +175,8 @@ def mark(found: list[PythonFrame], address: int) -> None:
 
 def links(memory: Memory, first: int, following: int) -> Iterator[int]:
     """A linked list: the addresses of what is in it."""
-    at = word(memory.read(first, 8), 0)
-    for _ in range(MOST_THREADS):
-        if not at:
-            return
+    at, seen = word(memory.read(first, 8), 0), set[int]()
+    while at and at not in seen and len(seen) < MOST_THREADS:
+        seen.add(at)
         yield at
         at = word(memory.read(at + following, 8), 0)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from gdbcuda.cpython.line_tables import line_at
-from gdbcuda.cpython.python_objects import KINDS
-from gdbcuda.cpython.thread_frames import PythonFrame
+from gdbcuda.cpython.python_objects import KINDS, UNKNOWN
+from gdbcuda.cpython.thread_frames import UNREADABLE, PythonFrame
 from gdbcuda.rings.ring_layout import MAGIC_CODE, MAGIC_STACK, MOST_PYTHON, NOWHERE_KNOWN, TOLD, WORD
 
 HEADS = {MAGIC_STACK: 3, MAGIC_CODE: TOLD["SIZE"]}  # words
@@ -51,7 +51,7 @@ class ToldCode:
 
     def text(self, which: str, start: int) -> str:
         kind = KINDS.get(self.head[TOLD[f"{which}_KIND"]], "latin-1")
-        return self.raw[start : start + self.head[TOLD[f"{which}_SIZE"]]].decode(kind, "replace") or "?"
+        return self.raw[start : start + self.head[TOLD[f"{which}_SIZE"]]].decode(kind, "replace") or UNKNOWN
 
 
 class PythonStacks:
@@ -68,8 +68,8 @@ class PythonStacks:
 
     def frames(self, number: int) -> list[PythonFrame]:
         words = self.stacks.get(number, ())
-        each = [(self.codes[code], at) for code, at in zip(words[::2], words[1::2]) if code in self.codes]
-        return [code.frame(at) for code, at in each if code.is_frame]
+        each = [(self.codes.get(code), at) for code, at in zip(words[::2], words[1::2])]
+        return [code.frame(at) if code else UNREADABLE for code, at in each if not code or code.is_frame]
 
 
 def entries(raw: bytes) -> Iterator[tuple[tuple[int, ...], bytes]]:

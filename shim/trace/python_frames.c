@@ -146,6 +146,14 @@ static word waiting_thread(struct python_reader *reader, word state)
     return found;
 }
 
+/* Of a frame whose code cannot be read, or that cannot be read itself: no code has this word. */
+static word unreadable(word *frames, word count)
+{
+    frames[2 * count] = 0;
+    frames[2 * count + 1] = NOWHERE_KNOWN;
+    return count + 1;
+}
+
 /* The code of each, then where it is in it; `codes` are where they are. `*frame` is 0 behind the thread's first. */
 static word frames_from(struct python_reader *reader, word *frame, word *frames, word *codes)
 {
@@ -156,14 +164,16 @@ static word frames_from(struct python_reader *reader, word *frame, word *frames,
     for (word i = 0; *frame && i < 2 * MOST_PYTHON && count < MOST_PYTHON; i++, *frame = previous) {
         const char *seen = python_seen(reader, *frame, python[PYTHON_FRAME_SIZE], &of_frame);
         if (!seen)
-            break;
+            return unreadable(frames, count);
         previous = word_at(seen, python[PYTHON_PREVIOUS]);
         if (is_marked_by_c(python, seen))
             continue;
         word code = code_of(python, seen);
         const char *seen_code = python_seen(reader, code, python[PYTHON_CODE_OBJECT_SIZE], &of_code);
-        if (!seen_code)
-            break;
+        if (!seen_code) {
+            count = unreadable(frames, count);
+            continue;
+        }
         codes[count] = code;
         frames[2 * count] = python_code_id(python, seen_code, code);
         frames[2 * count++ + 1] = python_position(reader, seen, code);

@@ -48,9 +48,10 @@ static int is_there(struct python_reader *reader, word from, word size, word *ne
     word page = from / PAGE, last = (from + size - 1) / PAGE;
     if (page == *near && last == page)
         return 1;
-    *near = page;
-    return from >= PAGE && last < USER / PAGE && is_page_there(reader->ring, page, reader->ticks) &&
-           (last == page || is_page_there(reader->ring, last, reader->ticks));
+    int found = from >= PAGE && last < USER / PAGE && is_page_there(reader->ring, page, reader->ticks) &&
+                (last == page || is_page_there(reader->ring, last, reader->ticks));
+    *near = found ? page : NONE;
+    return found;
 }
 
 const char *python_bytes(struct python_reader *reader, word from, word size, struct python_part *part)

@@ -20,7 +20,7 @@ from process_memory import AT_PHDR, AT_PHNUM, ProcessMemory, auxiliary
 from gdbcuda.cpython.interpreters import interpreter
 from gdbcuda.cpython.layouts import KNOWN
 from gdbcuda.cpython.python_objects import PythonCode
-from gdbcuda.cpython.thread_frames import Interpreter, PythonStack
+from gdbcuda.cpython.thread_frames import Interpreter, PythonStack, ThreadState
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import image
 from gdbcuda.memory import DictMemory
@@ -114,6 +114,54 @@ def test_damaged_memory_gives_less_and_no_fault(standing: Standing) -> None:
             stacks = [fresh.stack(memory, one) for one in fresh.threads(memory)]
             cut += any(not one.is_whole for one in stacks)
     assert cut
+
+
+class OtherMemory:
+    """Words that are others than in the process; None: what is read there is not."""
+
+    def __init__(self, memory: ProcessMemory, words: dict[int, int | None]) -> None:
+        self.memory, self.words = memory, words
+
+    def read(self, address: int, size: int) -> bytes:
+        data = bytearray(self.memory.read(address, size))
+        for at, word in self.words.items():
+            if word is None and address <= at < address + size:
+                raise Unreadable(address, size)
+            if word is not None and address <= at <= address + size - 8:
+                struct.pack_into("<Q", data, at - address, word)
+        return bytes(data)
+
+
+def deep(standing: Standing) -> tuple[Interpreter, ThreadState, list[int], int]:
+    """The thread that has called itself 60 times: its state, its frames, and the code of most of them."""
+    one = Interpreter(standing.python.runtime, standing.python.layout)
+    state = next(each for each in one.threads(standing.memory) if len(one.stack(standing.memory, each).frames) > 60)
+    frames = dict(one.frames(standing.memory, state))
+    code = struct.unpack_from("<Q", frames[[*frames][5]], one.layout.frame_code)[0] & one.layout.code_mask
+    return Interpreter(one.runtime, one.layout), state, [*frames], code
+
+
+def test_a_frame_that_cannot_be_read_hides_no_other(standing: Standing) -> None:
+    one, state, _frames, code = deep(standing)
+    right = one.stack(standing.memory, state).frames
+    for place, file, function in ((code, "?", "?"), (code + one.layout.code_file, str(PROGRAM), "deep")):
+        fresh = Interpreter(one.runtime, one.layout)
+        words = {place: None if place == code else 8}
+        found = fresh.stack(OtherMemory(standing.memory, words), state)
+        assert found.is_whole and len(found.frames) == len(right)
+        for shown, was in zip(found.frames, right):
+            unknown = was._replace(file="?") if file != "?" else was._replace(file="?", line=None, function=function)
+            assert shown._replace(entry=0) == (unknown if was.function == "deep" else was)._replace(entry=0)
+
+
+def test_frames_and_threads_in_a_circle_end(standing: Standing) -> None:
+    one, state, frames, _code = deep(standing)
+    layout = one.layout
+    found = one.stack(OtherMemory(standing.memory, {frames[9] + layout.frame_previous: frames[3]}), state)
+    assert not found.is_whole and len(found.frames) <= 11 and found.frames[-1].function == "?"
+    assert len({each.entry for each in found.frames}) == 1  # no native frame is taken for two of them
+    circle = OtherMemory(standing.memory, {state.address + layout.thread_next: state.address})
+    assert 0 < len([*one.threads(circle)]) <= len(standing.stacks())
 
 
 @pytest.mark.parametrize(

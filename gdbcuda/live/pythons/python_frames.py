@@ -30,8 +30,8 @@ class ScriptFrame(FrameDecorator):
     def address(self) -> None:
         return None
 
-    def filename(self) -> str:
-        return visible(self.shown.file)
+    def filename(self) -> str | None:  # gdb leaves out "at FILE" where it is None
+        return visible(self.shown.file) if self.shown.is_known else None
 
     def line(self) -> int | None:
         return self.shown.line

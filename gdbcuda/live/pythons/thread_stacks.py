@@ -7,6 +7,7 @@ number: in a container that is another one for Python than for gdb.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import gdb
 
@@ -63,10 +64,10 @@ def innermost_entry(stack: PythonStack) -> int:
 
 
 def states_here(python: Interpreter, memory: Memory) -> list[ThreadState]:
-    try:
-        states = list(python.threads(memory))
-    except Unreadable:
-        return []
+    states = []
+    with suppress(Unreadable):  # behind those that were read
+        for one in python.threads(memory):
+            states.append(one)
     pthread, native = thread_pointer(), gdb.selected_thread().ptid[1]
     return [one for one in states if one.pthread == pthread] or [one for one in states if one.native == native]
 
