@@ -10,7 +10,7 @@ from pathlib import Path
 import debian_python
 
 MINORS = range(9, 16)
-WITHOUT_GIL = ("3.13t", "3.14t")
+WITHOUT_GIL = ("3.13t", "3.14t", "3.15t")
 
 
 def found() -> dict[str, str]:
