@@ -16,7 +16,7 @@ STANDARD = re.compile(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
 
 def is_own(frame: PythonFrame) -> bool:
     """The user's: neither an installed package's nor Python's own, nor one that cannot be read."""
-    return frame.is_known and not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
+    return frame.is_known and frame.file != "" and not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
 
 
 def site(frames: Sequence[PythonFrame]) -> PythonFrame | None:

@@ -69,7 +69,12 @@ class PythonStacks:
     def frames(self, number: int) -> list[PythonFrame]:
         words = self.stacks.get(number, ())
         each = [(self.codes.get(code), at) for code, at in zip(words[::2], words[1::2])]
-        return [code.frame(at) if code else UNREADABLE for code, at in each if not code or code.is_frame]
+        return [code.frame(at) if code else without_code(at) for code, at in each if not code or code.is_frame]
+
+
+def without_code(position: int) -> PythonFrame:
+    """A frame that could not be read, or those in the middle of a deep stack: how many (shim/trace/python_frames.c)."""
+    return PythonFrame("", None, f"<{position} frames more>") if position < NOWHERE_KNOWN else UNREADABLE
 
 
 def entries(raw: bytes) -> Iterator[tuple[tuple[int, ...], bytes]]:

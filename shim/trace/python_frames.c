@@ -5,6 +5,9 @@
 #define MOST_KEYS 32ul     /* of pthread_key_create, in the thread control block */
 #define KEYS_AT 0x310ul    /* glibc: struct pthread.specific_1stblock, each a number and a value */
 #define MOST_THREADS 1024ul
+#define OUTERMOST 30ul
+#define INNERMOST (MOST_PYTHON - OUTERMOST - 2ul) /* beside them a word for those between, and one for what is unreadable */
+#define MOST_WALKED 16384ul
 #define OF_C 3             /* the owner of frames that only mark where C called the interpreter */
 
 /* gdbcuda/cpython/autograd.py has the same. */
@@ -154,31 +157,69 @@ static word unreadable(word *frames, word count)
     return count + 1;
 }
 
+/* `of_code`: of the one before. */
+static word added(struct python_reader *reader, const char *frame, word *frames, word *codes, word count,
+                  struct python_part *of_code)
+{
+    word code = code_of(reader->python, frame);
+    const char *seen = python_seen(reader, code, reader->python[PYTHON_CODE_OBJECT_SIZE], of_code);
+    if (!seen)
+        return unreadable(frames, count);
+    codes[count] = code;
+    frames[2 * count] = python_code_id(reader->python, seen, code);
+    frames[2 * count + 1] = python_position(reader, frame, code);
+    return count + 1;
+}
+
+/* The frames between the innermost and the outermost: no code's word, and how many they are. */
+static word left_out(word *frames, word count, word more)
+{
+    frames[2 * count] = 0;
+    frames[2 * count + 1] = more;
+    return count + 1;
+}
+
+/* Of the frames from there on the outermost: who asked is in a stack of any depth at one of its ends. */
+static word outermost(struct python_reader *reader, word *frame, word *frames, word *codes, word count)
+{
+    const word *python = reader->python;
+    struct python_part part, of_code;
+    part.near = of_code.near = NONE;
+    word last[OUTERMOST], walked = 0, most = reader->is_own ? MOST_WALKED : MOST_PYTHON;
+    for (word previous; *frame && walked < most; *frame = previous) {
+        const char *seen = python_seen(reader, *frame, python[PYTHON_FRAME_SIZE], &part);
+        if (!seen)
+            break;
+        previous = word_at(seen, python[PYTHON_PREVIOUS]);
+        if (!is_marked_by_c(python, seen))
+            last[walked++ % OUTERMOST] = *frame;
+    }
+    word first = walked > OUTERMOST ? walked - OUTERMOST : 0;
+    if (first)
+        count = left_out(frames, count, first);
+    for (word i = first; i < walked; i++) {
+        const char *seen = python_seen(reader, last[i % OUTERMOST], python[PYTHON_FRAME_SIZE], &part);
+        count = seen ? added(reader, seen, frames, codes, count, &of_code) : unreadable(frames, count);
+    }
+    return *frame ? unreadable(frames, count) : count;
+}
+
 /* The code of each, then where it is in it; `codes` are where they are. `*frame` is 0 behind the thread's first. */
 static word frames_from(struct python_reader *reader, word *frame, word *frames, word *codes)
 {
     const word *python = reader->python;
-    struct python_part of_frame, of_code;
-    of_frame.near = of_code.near = NONE;
+    struct python_part part, of_code;
+    part.near = of_code.near = NONE;
     word count = 0, previous;
-    for (word i = 0; *frame && i < 2 * MOST_PYTHON && count < MOST_PYTHON; i++, *frame = previous) {
-        const char *seen = python_seen(reader, *frame, python[PYTHON_FRAME_SIZE], &of_frame);
+    for (word i = 0; *frame && i < 2 * MOST_PYTHON && count < INNERMOST; i++, *frame = previous) {
+        const char *seen = python_seen(reader, *frame, python[PYTHON_FRAME_SIZE], &part);
         if (!seen)
             return unreadable(frames, count);
         previous = word_at(seen, python[PYTHON_PREVIOUS]);
-        if (is_marked_by_c(python, seen))
-            continue;
-        word code = code_of(python, seen);
-        const char *seen_code = python_seen(reader, code, python[PYTHON_CODE_OBJECT_SIZE], &of_code);
-        if (!seen_code) {
-            count = unreadable(frames, count);
-            continue;
-        }
-        codes[count] = code;
-        frames[2 * count] = python_code_id(python, seen_code, code);
-        frames[2 * count++ + 1] = python_position(reader, seen, code);
+        if (!is_marked_by_c(python, seen))
+            count = added(reader, seen, frames, codes, count, &of_code);
     }
-    return count;
+    return *frame ? outermost(reader, frame, frames, codes, count) : count;
 }
 
 word python_frames(struct python_reader *reader, word *frames, word *codes)

@@ -138,6 +138,24 @@ def test_as_python_itself_says(trace: Trace, tmp_path: Path, version: str, optio
             assert stack == frames, kind
 
 
+DEEP = """
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1"); driver.cuInit(0)
+def deep(left): return deep(left - 1) if left else driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), 4096)
+def main(): deep(400)
+main()
+"""
+
+
+def test_a_deep_stack_has_both_its_ends(trace: Trace, tmp_path: Path) -> None:
+    """Who has asked for a block is the innermost frame, or the outermost."""
+    found = trace(ANY, str(script(tmp_path, DEEP)), options=("--python",))
+    call, = found.calls("--if", "caller in main", "--function", "cuMemAlloc")
+    names = [one["function"] for one in call["stack"][1:]]
+    assert names == ["deep"] * 96 + ["<277 frames more>"] + ["deep"] * 28 + ["main", "<module>"]
+    assert found.log("show", "--stack").stdout.count("         from <277 frames more>\n") == 1
+
+
 def test_views_have_the_lines(trace: Trace) -> None:
     path = ROOT / "shim" / "sample" / "train.py"
     line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if "driver.cuMemAlloc_v2(" in text)
