@@ -27,7 +27,8 @@ OF_3_15 = (
     72, 176, 112, 120, 224, 104, 176, 40, 88, 83, 0, 8, 24, 344, 8036, 0, 4, 512,
 )  # fmt: skip
 SAME = {"thread_next": 8, "frame_of": (72,), "frame_size": 88, "frame_previous": 8, "frame_code": 0,
-        "frame_position": 56, "frame_owner": 78, "frame_copy": 72, "code_file": 128, "code_name": 136, "code_qualified_name": 144,
+        "frame_position": 56, "frame_owner": 78, "frame_copy": 72, "code_file": 128, "code_name": 136,
+        "code_qualified_name": 144,
         "code_first_line": 84, "code_lines": 152, "code_start": 232, "code_copies": 224, "bytes_size": 32,
         "bytes_data": 48, "text_length": 32, "text_state": 48, "text_ascii": 56, "text_compact": 72,
         "state_shift": 8}  # fmt: skip
