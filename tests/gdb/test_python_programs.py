@@ -142,8 +142,8 @@ def test_what_cannot_be_read_is_shown_as_unknown(local: Scenario, tmp_path: Path
     """Names that another has written over, and one that is too long: the frames around them are there."""
     (tmp_path / "scribbles.py").write_text(SCRIBBLES)
     (tmp_path / "train.py").write_text(SCRIPT.read_text())
-    text = local.run(Path(HERE[version]).resolve(), "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc --stack 9", "run",
-                     "bt", "continue", "bt", "continue", "cuda-log show cuMemAlloc --stack", hook=None,
+    text = local.run(Path(HERE[version]).resolve(), "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc --stack 9",
+                     "run", "bt", "continue", "bt", "continue", "cuda-log show cuMemAlloc --stack", hook=None,
                      arguments=(str(tmp_path / "scribbles.py"),))  # fmt: skip
     first, second, log = re.split("^Breakpoint 1  driver.*\n|exited normally", text, flags=re.MULTILINE)[1:]
     assert re.findall(r"\[python\] (\S+) \(\)(?: at )?(?:\S*/)?(\S*)$", first, re.MULTILINE) == [
