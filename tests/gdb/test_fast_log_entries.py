@@ -75,6 +75,38 @@ def test_a_function_without_lines_whose_frame_gdb_knows(placed: Scenario, compil
     assert "libframe.so" in text and "exited normally" in text, text
 
 
+# Behind the bytes of the jump gdb finds the end of the prologue: an instruction that reads by its own address.
+RELATIVE = """
+__asm__(".globl cuDeviceGet\\n.type cuDeviceGet,@function\\ncuDeviceGet: endbr64\\npush %rbp\\nmov %rsp,%rbp\\n"
+        "mov number(%rip),%eax\\nmov %eax,(%rdi)\\nxor %eax,%eax\\npop %rbp\\nret\\n.size cuDeviceGet,.-cuDeviceGet\\n"
+        ".section .rodata\\nnumber: .long 4711\\n");
+"""
+READING = """
+#include <stdio.h>
+int cuDeviceGet(int *device, int ordinal);
+int main(void)
+{
+    int device = 0, sum = 0;
+    for (int i = 0; i < 20; i++) {
+        cuDeviceGet(&device, i);
+        sum += device;
+    }
+    printf("sum %d\\n", sum);
+    return 0;
+}
+"""
+
+
+def test_an_instruction_behind_the_jump_that_gdb_steps_elsewhere(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """gdb asks its disassembler, and so us, how long it is: by that it tells what the copy has to read."""
+    hook = compile_c("librelative.so", RELATIVE, "-shared", "-g0")
+    program = compile_c("program", READING, str(hook), f"-Wl,-rpath,{tmp_path}")
+    words = ("cuda-log start --fast cuDeviceGet", "set displaced-stepping on", "break cuDeviceGet if $rsi == 77", "run")
+    text = local.run(program, *words, "info breakpoints", "cuda-log", hook=hook)
+    assert f"sum {20 * 4711}\n" in text and "exited normally" in text, text
+    assert "<cuDeviceGet+8>" in text and "by 1 jumps to the recorder" in text and "20 calls kept" in text, text
+
+
 def test_a_display_at_a_stop_shows_the_functions_own_instructions(placed: Scenario) -> None:
     """gdb shows displays before it tells us of the stop, our jump is still there; and gdb remembers code that it has
     read."""

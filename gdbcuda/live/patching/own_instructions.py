@@ -3,7 +3,10 @@
 gdb shows displays and runs hook-stop, and tells handlers that were connected earlier, before it tells us of the stop,
 when a jump of ours may still be there: behind gdbserver a guard's, of this machine the recorder's. Code that gdb has
 read then it remembers until the process goes on, though the function has its own bytes back.
-(gdb manual: "Disassembly In Python", "Caching Target Data"; gdb before 13 does not ask.)
+gdb itself asks too, how long an instruction is that it steps elsewhere: of that it has the bytes, and nothing in front.
+An error there would be a length of -1, and the program would be given another address than its own.
+(gdb manual: "Disassembly In Python", "Caching Target Data"; gdb's amd64-tdep.c: fixup_riprel; disasm.c:
+gdb_buffered_insn_length; gdb before 13 does not ask.)
 """
 
 from __future__ import annotations
@@ -52,10 +55,15 @@ def beside(base: Any, of_info: Any) -> Any:
             code, start = bytearray(super().read_memory(length, offset)), self.address + offset
             for at in near(start, length):
                 replaced = JUMPS()[at]
-                if bytes(super().read_memory(len(replaced.jump), at - self.address)) == replaced.jump:
+                if self.are_there(at, replaced.jump):
                     for place in range(max(at, start), min(at + len(replaced.own), start + length)):
                         code[place - start] = replaced.own[place - at]
             return bytes(code)
+
+        def are_there(self, at: int, jump: bytes) -> bool:
+            with suppress(gdb.MemoryError):
+                return bytes(super().read_memory(len(jump), at - self.address)) == jump
+            return False
 
     class OwnInstructions(base):  # type: ignore[misc]
         before: Any = None
