@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape  # xml.sax.saxutils loads ssl
 from types import MappingProxyType
 from typing import Any
@@ -47,6 +47,10 @@ class AbReport:
     @property
     def status(self) -> int:
         return int(bool(self.found))
+
+    def accepted(self) -> AbReport:
+        """As the next run is, which reads the allow file that allows all of this."""
+        return replace(self, found=[], allowed=[*self.allowed, *self.found])
 
 
 def text(report: AbReport, is_all: bool) -> str:
@@ -122,7 +126,7 @@ def data(report: AbReport) -> dict[str, Any]:
                  for label, one, calls in zip(report.labels, report.outcomes, report.calls)],
         "differences": [of_difference(one) for one in report.found],
         "allowed": [of_difference(one) for one in report.allowed],
-        "not_seen": report.unused, "left_out": report.left_out,
+        "not_seen": report.unused, "left_out": report.left_out, "not_recorded": report.unseen,
         "device_memory": report.memory._asdict(),
         "times": [one._asdict() for one in report.times],
     }  # fmt: skip

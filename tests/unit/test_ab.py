@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -162,8 +163,12 @@ def test_two_hook_libraries_are_compared(files: AbFiles) -> None:
 
 def test_differences_that_are_meant(files: AbFiles, tmp_path: Path) -> None:
     hook, meant = files.hook("minus_one"), tmp_path / "meant.txt"
-    written = files.ab("--hook", hook, "--accept", meant)
+    written = files.ab("--hook", hook, "--accept", meant, "--json", "--junit", tmp_path / "ab.xml")
     assert written.returncode == 0 and written.stderr == f"gdbcuda: {meant} allows all of it\n"
+    accepted = json.loads(written.stdout)
+    assert (accepted["status"], accepted["differences"]) == (0, [])
+    assert len(accepted["allowed"]) == len(FOUND["minus_one"])
+    assert ElementTree.parse(tmp_path / "ab.xml").getroot().get("failures") == "0"
     lines = [line for line in meant.read_text().splitlines() if not line.startswith("#")]
     assert sorted(lines) == sorted(FOUND["minus_one"])
     found = files.data("--hook", hook, "--allow", meant)

@@ -201,7 +201,9 @@ def test_a_library_with_which_nothing_begins(files: ConformFiles) -> None:
 
 def test_what_is_meant_is_allowed(files: ConformFiles, tmp_path: Path) -> None:
     hook, meant = files.hook("padded", PADDED), tmp_path / "meant.txt"
-    assert files.run(hook, "--only", "transparent", "--accept", meant).returncode == 0
+    accepted = files.data(hook, "--only", "transparent", "--accept", meant, "--junit", tmp_path / "accepted.xml")
+    assert (accepted["status"], accepted["broken"], len(accepted["allowed"])) == (0, [], 1)
+    assert ElementTree.parse(tmp_path / "accepted.xml").getroot().get("failures") == "0"
     assert meant.read_text().splitlines()[2:] == ["transparent/cuMemAlloc_v2: argument bytesize is changed"]
     assert files.run(hook, "--only", "transparent", "--allow", meant, "--seed", "7").returncode == 0
     other = files.hook("dropped", DROPPED)

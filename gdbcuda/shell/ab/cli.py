@@ -51,7 +51,7 @@ def run(wanted: AbOptions) -> int:
     with waiting.told("gdbcuda ab"):
         report = both_runs.compared(wanted, words, settings, allowed)
     tell(wanted, report)
-    return 0 if wanted.accept else report.status
+    return (report.accepted() if wanted.accept else report).status
 
 
 def tell(wanted: AbOptions, report: AbReport) -> None:
@@ -63,12 +63,13 @@ def tell(wanted: AbOptions, report: AbReport) -> None:
     from gdbcuda.text import output, render
     from gdbcuda.text.printable import visible
 
+    for_scripts = report.accepted() if wanted.accept else report
     if wanted.junit:
-        user_files.save(wanted.junit, compare_text.junit(report))
+        user_files.save(wanted.junit, compare_text.junit(for_scripts))
     if wanted.report:
         user_files.save(wanted.report, compare_page.page(report))
     if wanted.json:
-        output.say(json.dumps(compare_text.data(report)))
+        output.say(json.dumps(compare_text.data(for_scripts)))
     else:
         output.say(render.fold(compare_text.text(report, wanted.all), render.screen()))
     if wanted.accept:

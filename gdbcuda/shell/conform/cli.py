@@ -61,7 +61,7 @@ def run(wanted: ConformOptions) -> int:
         user_files.need_room_for(path)  # before minutes are spent
     report = cases.run(wanted, Allowed.of_file(wanted.allow))
     tell(wanted, report)
-    return 0 if wanted.accept and report.ran else report.status
+    return (report.accepted() if wanted.accept else report).status
 
 
 def tell_program(wanted: ConformOptions, program: str) -> int:
@@ -90,10 +90,11 @@ def tell(wanted: ConformOptions, report: ConformReport) -> None:
     from gdbcuda.text import output, render
     from gdbcuda.text.printable import visible
 
+    for_scripts = report.accepted() if wanted.accept else report
     if wanted.junit:
-        user_files.save(wanted.junit, reports.junit(report))
+        user_files.save(wanted.junit, reports.junit(for_scripts))
     if wanted.json:
-        output.say(json.dumps(reports.data(report)))
+        output.say(json.dumps(reports.data(for_scripts)))
     else:
         output.say(render.fold(reports.text(report, wanted.all), render.screen()))
     if wanted.accept:
