@@ -14,40 +14,15 @@ extern char __ehdr_start[] __attribute__((visibility("hidden")));
 extern char gdbcuda_slots_v1[] __attribute__((visibility("protected")));
 
 static int is_begun, may_confine;
-static word apart; /* from this library to the same one that the program has preloaded */
+static word apart;    /* from this library to the same one that the program has preloaded */
+static word in_front; /* where it is in front of a hook library that audits, and has begun everything; 0 in that one */
 
 #define THERE(name) ((__typeof__(&(name)))((word)&(name) + apart))
-
-static const char *value_of(char **environment, const char *name)
-{
-    for (; *environment; environment++) {
-        word at = length(name);
-        if (starts_with(*environment, name) && (*environment)[at] == '=')
-            return *environment + at + 1;
-    }
-    return "";
-}
-
-static word number_in(const char *text)
-{
-    word found = 0;
-    for (; *text >= '0' && *text <= '9'; text++)
-        found = found * 10 + (word)(*text - '0');
-    return found;
-}
 
 static void python_begin(void)
 {
     gdbcuda_python_v1[PYTHON_NAMES] = folder_file(&gdbcuda_trace, "python", &gdbcuda_python_v1[PYTHON_NAMES_SIZE]);
     gdbcuda_python_v1[PYTHON_SALT] = ticks_now(); /* other processes write of other code at the same address */
-}
-
-static void ranks_begin(char **environment)
-{
-    for (; *environment; environment++)
-        for (const char *const *name = rank_names; *name; name++)
-            if (starts_with(*environment, *name) && (*environment)[length(*name)] == '=')
-                trace_entry(&gdbcuda_trace, A_RANK, 0, 0, 0, *environment);
 }
 
 /* Before anything of the program is loaded. */
@@ -56,6 +31,11 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     word wanted = number_in(value_of(environment, "GDBCUDA_TRACE_LAST")), records = 1;
     word callers = number_in(value_of(environment, "GDBCUDA_TRACE_STACK"));
     (void)count, (void)words;
+    if (!gdbcuda_trace.entries_count) /* not the one that is preloaded, which has got what the first knows */
+        in_front = audited_begin(value_of(environment, "GDBCUDA_TRACE_AUDIT"), value_of(environment, "LD_AUDIT"), HERE);
+    apart = in_front ? in_front - HERE : 0;
+    if (in_front)
+        return;
     gdbcuda_recorder_v1[STATE_CALLERS] = callers < MOST_CALLERS ? callers : MOST_CALLERS;
     while (records < wanted && records < MOST_RECORDS)
         records <<= 1;
@@ -63,7 +43,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     gdbcuda_recorder_v1[STATE_SHARED] = number_in(value_of(environment, "GDBCUDA_TRACE_SHARED"));
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
-    ranks_begin(environment);
+    ranks_begin(&gdbcuda_trace, environment);
     filters_begin(&gdbcuda_trace);
     python_begin();
     past_libc_begin(environment);
@@ -85,6 +65,8 @@ static int is_preloaded_here(const struct link_map *object)
 static void move_to(word there)
 {
     apart = there - HERE;
+    if (in_front)
+        return;
     for (word part = STATE_RECORDS; part <= STATE_CALLERS; part++)
         THERE(gdbcuda_recorder_v1)[0][part] = gdbcuda_recorder_v1[part];
     for (word part = 0; part < PYTHON_SIZE; part++)
@@ -107,6 +89,8 @@ static void look_past_libc(const struct link_map *object, const char *name, word
 ASKED void la_preinit(uintptr_t *cookie)
 {
     (void)cookie;
+    if (in_front)
+        return;
     is_begun = 1;
     slots_lead_to_recorded();
     if (may_confine)
@@ -123,13 +107,17 @@ ASKED void la_activity(uintptr_t *cookie, unsigned what)
 
 ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie)
 {
-    if (!apart && space == THE_PROGRAMS_SPACE && is_preloaded_here(object))
+    if (apart == (in_front ? in_front - HERE : 0) && space == THE_PROGRAMS_SPACE && is_preloaded_here(object))
         move_to(object->l_addr);
     char program[LONGEST_TEXT] = "";
     if (!*object->l_name)
         trace_program(program, sizeof program);
     const char *name = *object->l_name ? object->l_name : program;
     *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, 0, name);
+    if (!*object->l_name)
+        audited_noted(THERE(gdbcuda_trace));
+    if (in_front)
+        return BIND_TO | BIND_FROM;
     if (space == THE_PROGRAMS_SPACE)
         python_noticed(object, *THERE(gdbcuda_python_v1));
     look_past_libc(object, name, *cookie);
@@ -140,6 +128,8 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
 
 ASKED unsigned la_objclose(uintptr_t *cookie)
 {
+    if (in_front)
+        return 0;
     slots_gone(*cookie);
     trace_gone(THERE(gdbcuda_trace), *cookie);
     return 0;
@@ -262,11 +252,20 @@ word reference_leads_to(const char *name, word original, word from, word to)
     return function ? recorded(function, original, from) : original;
 }
 
+/* What a hook library that audits has given for it. */
+static word behind_auditor(const char *name, word given, word from, word to)
+{
+    const struct api_function *function = from != to && may_be_ours(name) ? function_named(name) : 0;
+    return function ? recorded(function, given, from) : given;
+}
+
 /* Every reference of every object that has a PLT comes by here. */
 ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
                              const char *name)
 {
     (void)index;
+    if (in_front)
+        return behind_auditor(name, symbol->st_value, *from, *to);
     if (*flags & LA_SYMB_DLSYM)
         slots_lead_to_recorded();
     return reference_leads_to(name, symbol->st_value, *from, *to);

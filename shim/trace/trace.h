@@ -1,6 +1,7 @@
 /* libgdbcuda-trace.so is loaded twice: once by LD_PRELOAD among the program's libraries, where calls are recorded and
  * unwinders find the code, and once by LD_AUDIT, where the loader says which function it gives to whom. The second
- * works on the memory of the first. */
+ * works on the memory of the first. Where a hook library audits too there are two of them, in front of it and behind it:
+ * one leads to the driver what the hook library is told is the function, the other leads the program to the hook's. */
 #ifndef GDBCUDA_TRACE_H
 #define GDBCUDA_TRACE_H
 
@@ -112,6 +113,16 @@ word answers_for_recorded(const char *name, word original);
 /* beside.c: the first of the environment; the second of functions of the C library and of CUPTI. */
 void beside_wanted(const char *folder);
 word tells_of_end_and_others(const char *name, word original);
+
+/* environment.c; "" where there is no such variable. The last notes variables of launchers. */
+const char *value_of(char **environment, const char *name);
+word number_in(const char *text);
+void ranks_begin(struct trace *trace, char **environment);
+
+/* audited.c: the hook library in LD_AUDIT, which is an object too. The first, of the environment, says where this library
+ * is in front of it, and 0 in that one. */
+word audited_begin(const char *path, const char *auditors, word here);
+void audited_noted(struct trace *trace);
 
 /* confined.c: of functions of the C library. */
 word tells_of_seccomp(const char *name, word original);

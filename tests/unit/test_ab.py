@@ -58,6 +58,7 @@ FOUND = {
     "stream_dropped": {"driver argument cuMemcpyHtoDAsync_v2 hStream: (what cuStreamCreate gave) -> NULL": 1},
     "by_another_thread": {"extra call cuCtxGetCurrent": 1, "extra call cuCtxSetCurrent": 1},
     "slot_changed": {},
+    "audited": {"driver argument cuMemAlloc_v2 bytesize: 4.00 KiB -> 4.50 KiB": 1},
     "injected": {"stdout line added: injected": 1, "not reached: libinjected.so": 1},
     "entry_changed": {},
     "swallowed": {**NOT_FREED, "never forwarded cuMemFree_v2": 2,

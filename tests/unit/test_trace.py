@@ -60,6 +60,36 @@ def test_what_a_hook_library_makes_of_them(trace: Trace, run: Run, shim: Path) -
     assert {call["name"] for call in by_program} <= {call["name"] for call in below}
 
 
+AUDITS = """
+#define _GNU_SOURCE
+#include <link.h>
+#include <string.h>
+static int (*next)(unsigned long *, unsigned long *);
+static int own(unsigned long *rest, unsigned long *total) { return next(rest, total); }
+unsigned la_version(unsigned version) { return version; }
+unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie) { return LA_FLG_BINDTO | LA_FLG_BINDFROM; }
+uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
+                       const char *name)
+{
+    if (strcmp(name, "cuMemGetInfo_v2"))
+        return symbol->st_value;
+    next = (int (*)(unsigned long *, unsigned long *))symbol->st_value;
+    return (uintptr_t)own;
+}
+"""
+
+
+def test_a_hook_library_that_the_loader_asks(trace: Trace, tmp_path: Path) -> None:
+    """In front of it and behind it, also where a child has lost what is preloaded."""
+    (tmp_path / "audits.c").write_text(AUDITS)
+    hook = tmp_path / "audits.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", hook, tmp_path / "audits.c"], check=True)
+    recorded = trace("fork_exec", options=("--hook", str(hook))).recorded()
+    assert Counter(call.name for call in recorded)["cuInit"] == 3
+    found = [call.object for call in recorded if call.name == "cuMemGetInfo_v2"]
+    assert found == ["audits.so", "libcuda.so.1"] * 3
+
+
 def test_of_a_runtime_too(trace: Trace) -> None:
     calls = trace("runtime_alloc").calls()
     assert {"runtime", "driver"} == {call["layer"] for call in calls}

@@ -22,7 +22,7 @@ from gdbcuda.log.source import LogSource
 from gdbcuda.shell.ab import recorded_run
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
 from gdbcuda.shell.ab.recorded_run import RecordedRun, RunPlan
-from gdbcuda.shell.hook_given import PUT_BEFORE, hook_given
+from gdbcuda.shell.hook_given import AUDIT, PRELOAD, PUT_BEFORE, hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
@@ -47,10 +47,10 @@ def settings(words: Sequence[str]) -> dict[str, str]:
 
 
 def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], allowed: Allowed) -> AbReport:
-    for hook in wanted.hook:
-        hook_given(hook)
-    hooks = [None, *wanted.hook][-2:]
     way = STOPS if wanted.way == STOPS or (wanted.way == AUTO and not recorder_works(words[0])) else ""
+    for hook in wanted.hook:
+        hook_given(hook, (PRELOAD,) if way == STOPS else (PRELOAD, AUDIT))
+    hooks = [None, *wanted.hook][-2:]
     plans = [RunPlan(words, hook, given if hook else {}, wanted.limit or 0.0, way, wanted.last) for hook in hooks]
     with recorded_run.folder_for(wanted.output) as folder:
         stdin = recorded_run.own_input(folder)

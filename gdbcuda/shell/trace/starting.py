@@ -13,7 +13,7 @@ from gdbcuda import elf
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
 from gdbcuda.rings.ring_layout import MOST_RECORDS
-from gdbcuda.shell.hook_given import INJECTION, hook_given, named_in
+from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import memory_limit
 from gdbcuda.text import output
@@ -22,6 +22,7 @@ from gdbcuda.text.sentences import meant
 
 FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
 STACK, SHARED = "GDBCUDA_TRACE_STACK", "GDBCUDA_TRACE_SHARED"
+AUDITED = "GDBCUDA_TRACE_AUDIT"  # the hook library, where the loader asks it too
 WHOLE_RINGS = 16  # threads that may be AHEAD calls ahead; the n-th one gets a 16th of n of that
 LAYERS = ("app", "runtime", "hook", "driver")
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
@@ -38,18 +39,19 @@ def environment(
         raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
     if last > MOST_RECORDS:
         raise UserError(f"--last is {MOST_RECORDS} at most, not {last}")
-    given = [hook_given(hook)] if hook else []
-    is_injected = bool(given) and named_in(elf.open(given[0]).exported) == INJECTION
-    libraries = [tracer, *([] if is_injected else given)]
-    for library in libraries:
+    given = [hook_given(hook, (PRELOAD, AUDIT))] if hook else []
+    way = named_in(elf.open(given[0]).exported) if given else PRELOAD
+    libraries = [tracer, *(given if way == PRELOAD else [])]
+    audited = list(map(os.path.realpath, given)) if way == AUDIT else []
+    for library in [*libraries, *audited]:
         if re.search(r"[ :]", library):
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
     fit, _ = memory_limit.fitting(last or memory_limit.wanted(keeps_all))
     shared = WHOLE_RINGS * fit if keeps_all and not last else 0
     return {**own, LAST: str(fit), SHARED: str(shared), PLACES: ",".join(checked(where)),
-            "LD_AUDIT": joined(tracer, own.get("LD_AUDIT", "")),
-            "LD_PRELOAD": joined(*libraries, own.get("LD_PRELOAD", "")),
-            **({INJECTION: given[0]} if is_injected else {})}  # fmt: skip
+            AUDIT: joined(tracer, *audited, *[tracer] * len(audited), own.get(AUDIT, "")), AUDITED: joined(*audited),
+            PRELOAD: joined(*libraries, own.get(PRELOAD, "")),
+            **({INJECTION: given[0]} if way == INJECTION else {})}  # fmt: skip
 
 
 def checked(where: Sequence[str]) -> Iterator[str]:
