@@ -102,6 +102,7 @@ def test_the_program_that_shows_it(files: ConformFiles, tmp_path: Path, hook: st
 @pytest.mark.parametrize("hook, case, commands", [
     ("resolving/new_each_time", "resolving/cuMemFree_v2", "cuda-break dlsym"),
     ("resolving/dlvsym_invents", "resolving/cuMemFree_v2", "cuda-break dlvsym"),
+    ("life/in_own_name", "life/stacked", "cuda-break dlsym --from any"),
     ("books/half_refused", "books/processes",
      "set detach-on-fork off|set schedule-multiple on|cuda-break cuMemAlloc_v2"),
 ])  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,9 @@ from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, Showin
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 LONGEST = 60.0  # seconds, of a program without the hook library
 SHORTEST, TIMES_ALONE = 4.0, 5.0  # seconds, and how many times as long it may take with it
+FIRST, WORKS = "cuInit", ("work()", "refused()")  # what each program calls, and functions of `work` in it
+DLSYM, ASKS_FOR_NEXT, OF_ANY = "dlsym", "dlsym(RTLD_NEXT", "dlsym --from any"  # which a hook library is, too
+API_NAME = re.compile(r"\b(?:cu|nvml)[A-Z]\w*")
 DRIVER = "libcuda.so.1"  # opened instead of the hook library where that is left out
 LAZY, NOW, GLOBAL, DEEPBIND, NODELETE = (  # of dlopen
     os.RTLD_LAZY, os.RTLD_NOW, os.RTLD_GLOBAL, getattr(os, "RTLD_DEEPBIND", 8), os.RTLD_NODELETE)  # fmt: skip
@@ -126,9 +130,18 @@ class Stage:
         flags, soname = (self.linking, self.named()) if is_linked else ((), "")
         own = self.workshop.variables({}) if with_hook else ()
         return ShowingProgram(
-            self.text(situation.template), work.used(self.functions)[0][0].symbol, arguments,
+            self.text(situation.template), self.stops_in(situation.template), arguments,
             (*own, *situation.environment), preload, flags, situation.has_library, soname,
         )  # fmt: skip
+
+    def stops_in(self, template: str) -> str:
+        """A function that the program calls: one that its template names and the hook library has, else its work."""
+        text = (self.templates / template).read_text()
+        if ASKS_FOR_NEXT in text and DLSYM in elf.open(self.workshop.hook).exported:
+            return OF_ANY
+        named = [one for one in API_NAME.findall(text) if one in self.functions.hooked]
+        works = any(one in text for one in WORKS)
+        return next(iter(named), work.used(self.functions)[0][0].symbol if works else FIRST)
 
     @property
     def linking(self) -> tuple[str, ...]:
