@@ -27,6 +27,10 @@ an int3 that is not gdb's is there. If it is a uprobe's (bpftrace, perf,
 gdbcuda trace --with uprobe), the kernel keeps the stops: end what watches, and
 run the program again.
 """
+ON_JUMP = """\
+gdbcuda: somebody has put a uprobe (bpftrace, perf) or a breakpoint on the jump of Breakpoint {} in
+  {}: calls of it crash, as they go on in the middle of the jump. End what watches, and run the program again
+"""
 SAID: PerInferior[set[tuple[int, int]]] = PerInferior(set)  # breakpoint and address
 
 
@@ -45,6 +49,14 @@ def tell_of_selected(number: int, places: Sequence[Location]) -> None:
         if is_at(place.address):
             SAID().add((number, place.address))
             console.write(text(number, visible(place.function), visible(os.path.basename(place.file))))
+
+
+def tell_of_jump(number: int, address: int, there: bytes, jump: bytes) -> None:
+    """Once in a process, where somebody has made the first byte of our jump an int3. (That a jump of ours is there is
+    what our caller knows: a debugger's breakpoints are on all of its instructions, or on none.)"""
+    if there[:1] == INT3 and there[1:] == jump[1:] and (number, address) not in SAID():
+        SAID().add((number, address))
+        console.write(ON_JUMP.format(number, visible(process.symbol_of(address)[0])))
 
 
 def is_at(address: int) -> bool:

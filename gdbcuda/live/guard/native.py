@@ -21,6 +21,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
+from gdbcuda.live.breakpoints import uprobes
 from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import leave_to_children, mending, quietly
@@ -138,10 +139,18 @@ class NativeGuard(Guard):
         return self.put({**first, **dict(reversed(jump))})
 
     def raise_(self) -> None:
+        self.look_for_uprobe()
         found = self.detour
         traps = dict.fromkeys([found.function, *found.boundaries, *found.hidden], INT3)
         if self.put({**traps, **{at: self.own[at] for at in found.replaced if at not in traps}}):
             self.is_lowered = False
+
+    def look_for_uprobe(self) -> None:
+        """The program may be here because of it."""
+        memory, jump = process.raw_memory(), self.jump()
+        with suppress(Unreadable):
+            if self.is_lowered and self.members and memory is not None:
+                uprobes.tell_of_jump(self.members[0], self.function, memory.read(self.function, len(jump)), jump)
 
     def put(self, wanted: dict[int, int]) -> bool:
         """Writes these bytes, in this order, past gdb; False where what is there is not ours."""

@@ -23,6 +23,7 @@ from gdbcuda.text.sentences import counted, some
 MOST_NAMED = 4
 GAVE_WAY = "Calls are missing of functions where a breakpoint is among the first bytes, so that no jump fits there"
 WAS_ENTERED = "Calls may be missing of functions in whose first bytes a thread may have been as the program went on"
+OVERWRITTEN = "Calls are missing of functions whose first bytes somebody has changed meanwhile, as a uprobe does"
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 
@@ -116,6 +117,7 @@ def left_out(recorder: RingRecorder) -> Iterator[str]:
 def missing(patches: Sequence[tuple[str, EntryPatch]]) -> Iterator[str]:
     gave_way = dict.fromkeys(name for name, one in patches if one.gave_way)
     was_entered = dict.fromkeys(name for name, one in patches if one.was_entered and not one.gave_way)
-    for why, names in ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered)):
+    overwritten = dict.fromkeys(name for name, one in patches if one.was_overwritten)
+    for why, names in ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered), (OVERWRITTEN, overwritten)):
         if names:
             yield f"{why}: {some(list(names), MOST_NAMED)}."

@@ -20,7 +20,8 @@ INT3 = 0xCC
 class EntryPatch:
     """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there;
     ``gave_way``: they have, as a breakpoint is among the bytes of the jump; ``was_entered``: or as a thread stood
-    there; ``was_probed``: a uprobe was put on the jump."""
+    there; ``was_probed``: a uprobe was put on the jump; ``was_overwritten``: other bytes than ours were found, of which
+    nobody knows where they lead."""
 
     address: int
     own: bytes
@@ -31,6 +32,7 @@ class EntryPatch:
     gave_way: bool = False
     was_entered: bool = False
     was_probed: bool = False
+    was_overwritten: bool = False
 
     @property
     def inside(self) -> range:
@@ -78,10 +80,14 @@ class EntryPatch:
             elif there == before or (there[0] == INT3 and there[1:] == before[1:] and is_below(self.address, before)):
                 write_with_gdb(memory, self.address, after)
             else:
-                self.is_foreign = True
+                self.is_foreign = self.was_overwritten = True
         except Unreadable:
             self.is_foreign = True
         return not self.is_foreign
+
+    def leave(self) -> None:
+        """To somebody whose code is recorded."""
+        self.is_foreign, self.was_overwritten = True, False
 
 
 def write_with_gdb(memory: process.WritableMemory, address: int, raw: bytes) -> None:

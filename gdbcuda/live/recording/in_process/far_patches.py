@@ -78,7 +78,9 @@ def change(memory: process.FarMemory, group: Sequence[EntryPatch], to_jump: bool
                 code[at : at + len(after)] = after
                 one.is_foreign = False
                 done.append(one)
-            elif not to_jump and (rest := one.behind_int3(bytes(code[at : at + len(before)]))):
+                continue
+            one.was_overwritten = True
+            if not to_jump and (rest := one.behind_int3(bytes(code[at : at + len(before)]))):
                 code[at + 1 : at + len(before)] = rest
                 memory.write(one.address + 1, rest)
         memory.write(start, bytes(code)) if done else None

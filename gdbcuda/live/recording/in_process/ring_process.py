@@ -138,7 +138,7 @@ class RingProcess:
     def leave(self, entry: int) -> None:
         """To somebody else's jump."""
         if entry in self.patches and not self.patches[entry].is_written:
-            self.patches[entry].is_foreign = True
+            self.patches[entry].leave()
 
     def described(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> bytes:
         """What the process has to know of a slot that stands for it."""
