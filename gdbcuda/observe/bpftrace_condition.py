@@ -14,7 +14,7 @@ from gdbcuda.condition import Condition, typed
 from gdbcuda.condition.arithmetic import DOUBLE, SIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi
-from gdbcuda.observe.bpftrace_text import TEXT_SIZE
+from gdbcuda.observe.bpftrace_text import TEXT_SIZE, register
 from gdbcuda.rings.ring_functions import integers
 
 KINDS = {SIGNED: "int64", "unsigned": "uint64"}
@@ -92,7 +92,7 @@ class BpfWriter:
             return self.widened(node, f'*({c_type(node)}*)($sp + {piece.stack + offset})')
         if piece.register not in integers:
             raise NotInKernel("a kernel does not see vector registers")
-        word = f"arg{integers.index(piece.register)}"
+        word = register(integers.index(piece.register))
         shifted = f"({word} >> {8 * offset})" if offset else word
         return self.widened(node, f"({c_type(node)}){shifted}")
 
@@ -125,7 +125,7 @@ class BpfWriter:
         piece = self.locations[node.index].pieces[0]
         if not set(text) <= PLAIN or not text or len(text) > TEXT_SIZE - 2 or piece.register not in integers:
             raise NotInKernel(f"bpftrace compares texts of 1 to {TEXT_SIZE - 2} plain characters")
-        there = f"str(arg{integers.index(piece.register)})"
+        there = f"str({register(integers.index(piece.register))})"
         return f'(strncmp({there}, "{text}", {len(text)}) == 0)' if node.prefix else f'({there} == "{text}")'
 
 

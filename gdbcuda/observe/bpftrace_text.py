@@ -13,6 +13,7 @@ register that is asked for ten times is read by way of a pointer that the kernel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,7 +84,12 @@ class ProbeRecord:
 
 def word(index: int) -> str:
     """An argument word: of a register, or of the stack above the return address."""
-    return f"arg{index}" if index < REGISTERS else f"*(uint64*)($sp + {WORD * (index - REGISTERS + 1)})"
+    return register(index) if index < REGISTERS else f"*(uint64*)($sp + {WORD * (index - REGISTERS + 1)})"
+
+
+def register(index: int) -> str:
+    """That of an argument, as `entry` has read it."""
+    return f"$a{index}"
 
 
 def behind(pointer: str, wanted: tuple[int, int]) -> list[str]:
@@ -103,7 +109,8 @@ def entry(record: ProbeRecord, watched: WatchedProcesses, condition: str) -> Ite
     yield f"uprobe:{record.probe.target}"
     yield f"/{test}/" if test else ""
     yield "{"
-    yield '  $sp = reg("sp");'
+    read = sorted(set(re.findall(r"\$a(\d)", " ".join([condition, *values, *texts]))))
+    yield '  $sp = reg("sp");' + "".join(f" {register(int(index))} = arg{index};" for index in read)
     yield from ("  @watched[pid] = (uint64)1;",) if "@watched" in test else ()
     yield f"  if ({condition}) {{" if condition else ""
     yield f'  printf("{form}", {", ".join([*values, "comm", *texts])});'

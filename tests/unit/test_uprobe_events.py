@@ -143,6 +143,13 @@ def test_a_record_has_room_in_the_kernels_stack() -> None:
         assert bpftrace_text.FIXED + 8 * words + 2 * bpftrace_text.TEXT_SIZE * texts <= 512, symbol
 
 
+def test_a_register_is_read_once() -> None:
+    """The kernel refuses the whole program otherwise ("dereference of modified ctx ptr"), as of a long condition."""
+    written = " && ".join(f"*(uint64*)({bpftrace_text.register(0)} + {at}) != 7" for at in range(0, 200, 8))
+    text = bpftrace_text.program([probe("cuMemcpy3D_v2")], WatchedProcesses(), {0: written})
+    assert [text.count(one) for one in ("arg0", 'reg("sp");')] == [1, 1], text
+
+
 def test_the_program_watches_a_process_and_what_it_starts() -> None:
     text = bpftrace_text.program([probe("cuMemAlloc_v2")], WatchedProcesses(77), {0: "arg1 > 5"})
     assert 'uprobe:"/lib/libcuda.so.1":cuMemAlloc_v2' in text and "@watched[77]" in text
@@ -154,12 +161,12 @@ def test_the_program_watches_a_process_and_what_it_starts() -> None:
 
 @pytest.mark.parametrize(
     "symbol, text, kernel, why",
-    [("cuMemAlloc_v2", "bytesize > 1M", "(((uint64)((uint64)arg1)) > ((uint64)1048576))", ""),
-     ("cuLaunchKernel", "gridDimX == 2 && sharedMemBytes > 8", "arg1", ""),
+    [("cuMemAlloc_v2", "bytesize > 1M", "(((uint64)((uint64)$a1)) > ((uint64)1048576))", ""),
+     ("cuLaunchKernel", "gridDimX == 2 && sharedMemBytes > 8", "$a1", ""),
      ("cuMemAlloc_v2", "caller in app", "", "only a log knows who calls"),
      ("cuMemAlloc_v2", "every 10", "", "counted afterwards"),
      ("cuMemAlloc_v2", "bytesize > 4K && thread == 2", "4096", "in the log"),
-     ("cuModuleGetFunction", 'name == "main" || name == "k*"', 'strncmp(str(arg2), "k", 1) == 0', ""),
+     ("cuModuleGetFunction", 'name == "main" || name == "k*"', 'strncmp(str($a2), "k", 1) == 0', ""),
      ("cuArrayCreate_v2", "pAllocateArray->Width > 8", "*(uint64*)", ""),
      ("cuMemAlloc_v2", "bytesize / 3 == 2", "/", ""),
      ("cuMemAlloc_v2", "8 / bytesize == 2", "", "by numbers alone")],
