@@ -56,7 +56,7 @@ def outside(pid: int, one: Mapping) -> str:
     for path in (file, there, f"/proc/{pid}/map_files/{one.start:x}-{one.end:x}"):
         if inode(path) == one.inode:
             return path
-    return there if inode(there) and not inode(file) else file
+    return there if inode(there) else file
 
 
 def inode(path: str) -> int:

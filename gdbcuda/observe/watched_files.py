@@ -12,6 +12,7 @@ from gdbcuda.api import vendor
 from gdbcuda.check.uses import Uses
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.observe.patched import processes
 from gdbcuda.observe.probes import WatchedFile, launches
 from gdbcuda.observe.process_code import DELETED, inode, mappings, outside
 
@@ -115,8 +116,25 @@ def of_library(name: str) -> tuple[WatchedFile, elf.Elf]:
     """By its path, or by the name under which the loader finds it."""
     found = elf.Root().find(name, elf.open("/proc/self/exe")) if "/" not in name else None
     path = found.path if found is not None else name
+    if not os.path.exists(path):
+        require_no_container(path)
     file = elf.open(path)
-    return WatchedFile(os.path.realpath(path), os.path.realpath(path)), file
+    return WatchedFile(settled(path), os.path.realpath(path)), file
+
+
+def settled(path: str) -> str:
+    """Without links, but for the one that leads into another process's mounts (/proc/PID/root): there it is read as a
+    path of ours."""
+    real = os.path.realpath(path)
+    return real if os.path.exists(real) and os.path.samefile(real, path) else os.path.abspath(path)
+
+
+def require_no_container(path: str) -> None:
+    """`UserError` where a process has the file, which has other mounts than we."""
+    for pid in processes(None):
+        there = f"/proc/{pid}/root{path}"
+        if path.startswith("/") and os.path.exists(there):
+            raise UserError(f"there is no {path} here, but where process {pid} is: name {there}")
 
 
 def opened(path: str) -> elf.Elf | None:

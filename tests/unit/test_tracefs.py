@@ -113,7 +113,7 @@ def test_a_condition_is_asked_afterwards(shim: Path, tmp_path: Path) -> None:
 def test_what_only_bpftrace_can(shim: Path, tmp_path: Path) -> None:
     group = tmp_path / "group"
     group.mkdir()
-    (group / "cgroup.procs").touch()
+    (group / "cgroup.controllers").touch()
     program = str(shim / "sample" / "test_alloc")
     done, _ = watch(shim, tmp_path, "--function", "cuMemAlloc", "--cgroup", str(group), "--", program)
     assert done.returncode == 2 and done.stderr == "gdbcuda: --cgroup needs bpftrace (apt-get install bpftrace)\n"

@@ -158,6 +158,11 @@ def test_every_process_that_uses_a_library(shim: Path, tmp_path: Path) -> None:
     assert len({call["pid"] for call in Watched(subprocess.CompletedProcess([], 0), log).calls()}) == 2
 
 
+def printed(library: str) -> subprocess.CompletedProcess[str]:
+    line = [*GDBCUDA, "trace", "--with", "uprobe", "--print", "--function", "cuMemAlloc", "--all-of", library]
+    return subprocess.run(line, env={**clean_environment(), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+
+
 def test_another_mount_namespace(shim: Path, tmp_path: Path, calling: str) -> None:
     """A process that has its library where we have nothing: it is found through /proc/PID/root."""
     there, log = tmp_path / "there", tmp_path / "calls.jsonl"
@@ -168,6 +173,9 @@ def test_another_mount_namespace(shim: Path, tmp_path: Path, calling: str) -> No
     try:
         until(lambda: "libcuda" in Path(f"/proc/{target.pid}/maps").read_text())
         assert not [*there.iterdir()]
+        by_path = f"/proc/{target.pid}/root{there}/libcuda.so.1"
+        assert printed(f"{there}/libcuda.so.1").stderr.endswith(f"where process {target.pid} is: name {by_path}\n")
+        assert f'uprobe:"{by_path}":cuMemAlloc_v2\n' in printed(by_path).stdout
         line = [*GDBCUDA, "trace", "--with", "uprobe", "-p", str(target.pid), "-o", str(log),
                 "--function", "cuMemAlloc"]  # fmt: skip
         watching = started(line, shim)

@@ -44,8 +44,8 @@ class Plan:
         self.wanted, self.words, self.hook = wanted, words, hook
         if sum(map(bool, (words, wanted.pid, wanted.all_of and not (words or wanted.pid)))) != 1:
             raise UserError("uprobes watch one of: -p PID, --all-of LIB, or a program behind --")
-        if wanted.cgroup and not os.path.exists(os.path.join(wanted.cgroup, "cgroup.procs")):
-            raise UserError(f"{wanted.cgroup} is no control group: name a folder below /sys/fs/cgroup")
+        if wanted.cgroup and not os.path.exists(os.path.join(wanted.cgroup, "cgroup.controllers")):
+            raise UserError(f"{wanted.cgroup} is no control group of version 2: name a folder below /sys/fs/cgroup")
         newest = api.load()
         target = self.target(newest)
         self.table = uprobe_log.table_of(one.name for one, _ in target.files)
