@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from shim_support import clean_environment
+from shim_support import ROOT, clean_environment
 from watched_programs import GDBCUDA, Watched, needs_bpftrace, started, until, variables
 from watched_shim import shim as shim
 

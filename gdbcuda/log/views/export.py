@@ -17,6 +17,8 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.log.views.gpu_work import clocks_apart
 from gdbcuda.log.views.trace_events import PROCESS_NAME, process_name, trace_events
 
+IDS = 1 << 40  # of the arrows of one log: Perfetto takes numbers alone
+
 
 class Writable(Protocol):
     def write(self, text: str, /) -> object: ...
@@ -46,7 +48,7 @@ def chrome(parts: Sequence[Part], file: Writable) -> None:
 
 def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
     taken: set[int] = set()
-    for part in parts:
+    for index, part in enumerate(parts):
         if len(parts) == 1:
             yield from trace_events(part.events, part.log, part.writer)
             return
@@ -58,7 +60,7 @@ def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
                 yield process_name(pids[line["pid"]], part.name)
             if line["name"] == PROCESS_NAME:
                 continue
-            own = {"id": f"{part.name} {line['id']}"} if "id" in line else {}
+            own = {"id": line["id"] + index * IDS} if "id" in line else {}
             yield {**line, **own, "pid": pids[line["pid"]]}
 
 

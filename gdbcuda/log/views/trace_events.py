@@ -20,16 +20,18 @@ from gdbcuda.log.views import own_slices
 
 # Names of colours that the format reserves (Trace Event Format, "cname").
 COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",
-           "driver": "thread_state_running", GPU: "rail_load", "": "generic_work"}  # fmt: skip
+           "driver": "thread_state_running", "kernel": "thread_state_uninterruptible", GPU: "rail_load",
+           "": "generic_work"}  # fmt: skip
 FAILED = "terrible"
 PROCESS_NAME, MEMORY = "process_name", "device memory"
 MOST_CAUSES = 100_000  # calls behind one whose work has not been seen yet
+MOST_HELD = 100_000  # lines of one call that is not over: of further ones Perfetto shows no arrow
 BECOMES, RUNS = "becomes", "runs"  # what arrows say
 Line = dict[str, Any]
 
 
 def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Iterator[Line]:
-    roots: dict[int, Call] = {}  # open calls, and the outermost one that each is in
+    open_calls = OpenCalls()
     threads: dict[tuple[int, int], None] = {}  # in the order of their first calls
     memory = MemoryTrack(Ledgers(writer.table, log.notes))
     causes = Causes(writer)
@@ -38,18 +40,17 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
         if phase == BEGIN:
             memory.ledgers.entry(call)
             causes.begin(call)
-            parent = roots.get(call.parent) if call.parent is not None else None
-            roots[call.number] = parent or call
+            open_calls.begin(call)
             continue
-        root = roots.pop(call.number, call)
-        yield slice_of(call, writer)
-        if call.layer == "driver" and root is not call:
-            yield arrow("s", BECOMES, call.number, root)
-            yield arrow("f", BECOMES, call.number, call)
-        yield from causes.arrows(call)
+        ends = []
+        for name, cause in [*becomes(call, open_calls.root(call)), *causes.of(call)]:
+            ends.append(arrow("f", name, call.number, call))
+            yield from open_calls.leave(cause.number, arrow("s", name, call.number, cause))
+        yield from open_calls.end(call, slice_of(call, writer), ends)
         if call.went_wrong:
             yield mark(call)
         yield from memory.after(call)
+    yield from open_calls.rest()
     for pid, thread in threads:
         name = f"T{thread} {log.notes.threads.get(thread, {}).get('name') or ''}".rstrip()
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
@@ -60,9 +61,59 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
             yield process_name(pid, os.path.basename(program) + (f", {rank}" if rank else ""))
 
 
+class OpenCalls:
+    """Calls that are not over, and what has to stand behind their slices: Perfetto takes events of one moment in the
+    file's order. An arrow in front of the slice that it leaves is none to it, and what begins with a slice is not in
+    it. (Perfetto, flow_tracker.cc: FlowTracker::Begin.)"""
+
+    def __init__(self) -> None:
+        self.roots: dict[int, Call] = {}  # the outermost one that each is in
+        self.starts: dict[int, float] = {}
+        self.arrows: dict[int, list[Line]] = {}  # that leave a call
+        self.inside: dict[int, list[Line]] = {}  # what begins with it
+
+    def begin(self, call: Call) -> None:
+        parent = self.roots.get(call.parent) if call.parent is not None else None
+        self.roots[call.number], self.starts[call.number] = parent or call, microseconds(call.start)
+
+    def root(self, call: Call) -> Call:
+        return self.roots.get(call.number, call)
+
+    def leave(self, number: int, line: Line) -> Iterator[Line]:
+        """Of a call that is over the slice has been written."""
+        yield from hold(self.arrows, number, [line]) if number in self.roots else (line,)
+
+    def end(self, call: Call, own: Line, ends: Iterable[Line]) -> Iterator[Line]:
+        self.roots.pop(call.number, None)
+        self.starts.pop(call.number, None)
+        lines = [own, *ends, *self.arrows.pop(call.number, ()), *self.inside.pop(call.number, ())]
+        begins_with = call.parent if call.parent is not None and self.starts.get(call.parent) == own["ts"] else None
+        yield from lines if begins_with is None else hold(self.inside, begins_with, lines)
+
+    def rest(self) -> Iterator[Line]:
+        for lines in (*self.arrows.values(), *self.inside.values()):
+            yield from lines
+
+
+def hold(held: dict[int, list[Line]], number: int, lines: list[Line]) -> Iterator[Line]:
+    """And give what is too much."""
+    known = held.setdefault(number, [])
+    if len(known) < MOST_HELD:
+        known += lines
+    else:
+        yield from lines
+
+
+def becomes(call: Call, root: Call) -> Iterator[tuple[str, ArrowBegin]]:
+    """In the driver, of the program's call."""
+    if call.layer == "driver" and root is not call:
+        yield BECOMES, ArrowBegin(root.number, root.pid, root.thread, root.start)
+
+
 class ArrowBegin(NamedTuple):
     """Where an arrow begins."""
 
+    number: int
     pid: int
     thread: int
     start: float
@@ -82,15 +133,14 @@ class Causes:
             function = self.writer.table.function(call.name)
             self.names[call.name] = call.layer != GPU and function is not None and makes_work(function)
         if self.names[call.name]:
-            self.known[call.number] = ArrowBegin(call.pid, call.thread, call.start)
+            self.known[call.number] = ArrowBegin(call.number, call.pid, call.thread, call.start)
             if len(self.known) > MOST_CAUSES:
                 del self.known[next(iter(self.known))]
 
-    def arrows(self, call: Call) -> Iterator[Line]:
+    def of(self, call: Call) -> Iterator[tuple[str, ArrowBegin]]:
         number = call.arguments.get("call") if call.layer == GPU else None
         if isinstance(number, int) and number in self.known:
-            yield arrow("s", RUNS, call.number, self.known[number])
-            yield arrow("f", RUNS, call.number, call)
+            yield RUNS, self.known[number]
 
 
 class MemoryTrack:
