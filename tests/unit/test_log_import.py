@@ -29,13 +29,16 @@ LINES = """\
 {"ts":0.000100,"op_id":3,"phase":"B","name":"cuCtxSynchronize"}
 """
 # As torch.profiler's export_chrome_trace writes it.
-TORCH: dict[str, Any] = {"schemaVersion": 1, "traceName": "x", "traceEvents": [
+TORCH: dict[str, Any] = {"schemaVersion": 1, "traceName": "x", "distributedInfo": {"backend": "nccl", "rank": 3},
+                         "baseTimeNanoseconds": 1764000000000000000, "traceEvents": [
     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 5e9, "dur": 100.5,
      "args": {"External id": 1}},
     {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7, "ts": 5e9 + 10, "dur": 20,
      "args": {"External id": 1, "cbid": 211, "correlation": 33}},
     {"ph": "X", "cat": "kernel", "name": "void gemm<float>(float*)", "pid": 0, "tid": 7, "ts": 5e9 + 40, "dur": 50,
      "args": {"device": 0, "stream": 7, "correlation": 33, "grid": [2, 1, 1], "block": [128, 1, 1]}},
+    {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#1", "pid": 0, "tid": 7, "ts": 5e9 + 40, "dur": 60,
+     "args": {"External id": 2}},
     {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "python"}},
     {"ph": "s", "id": 33, "pid": 7, "tid": 7, "ts": 5e9 + 10, "cat": "ac2g", "name": "ac2g"},
     {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
@@ -74,6 +77,10 @@ def test_what_the_profiler_of_pytorch_writes(tmp_path: Path) -> None:
     assert launch["parent"] == by_name["aten::mm"]["number"]
     assert (kernel["layer"], kernel["arguments"]["call"]) == ("gpu", launch["number"])
     assert kernel["start"] == pytest.approx(40e-6) and kernel["seconds"] == pytest.approx(50e-6)
+    assert kernel["parent"] is None, "what is said of a stream stands beside its work, not around it"
+    head, process = (json.loads(line) for line in log.read_text().splitlines()[:2])
+    assert process["details"] == {"program": "python", "rank": "rank 3", "inferior": 0, "pid": 7}
+    assert head["started"] == pytest.approx(1764005000, abs=1)
 
 
 def export_of_nsys(path: Path) -> None:

@@ -17,7 +17,9 @@ NANOSECONDS = 1e9
 LAYERS = {"cuda_runtime": "runtime", "cuda_driver": "driver", "kernel": GPU, "gpu_memcpy": GPU, "gpu_memset": GPU,
           "cpu_op": "app", "python_function": "app", "user_annotation": "app"}  # fmt: skip
 OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)
+ANNOTATION = "gpu_user_annotation"  # around work of a stream, which it may be longer or shorter than
 NOT_ARGUMENTS = ("result", "number", "caller")  # of our own export
+LONGEST_RANK = 10**9
 IGNORED = frozenset("MsftiICnbeSTpFPNODRc(v)")  # phases that are no slices
 
 
@@ -26,6 +28,9 @@ def read(document: Any, calls: TimedCalls) -> None:
     if not isinstance(events, list):
         raise UserError("no list of traceEvents")
     is_ours = isinstance(document, dict) and "schemaVersion" not in document
+    rank = rank_of(document) if isinstance(document, dict) else ""
+    if isinstance(document, dict):
+        calls.begin(document.get("baseTimeNanoseconds"))
     open_slices: dict[Any, list[dict[str, Any]]] = {}
     for one in sorted(events, key=own_slices.number) if is_ours else events:
         if not isinstance(one, dict):
@@ -38,7 +43,7 @@ def read(document: Any, calls: TimedCalls) -> None:
             key = str((one.get("pid"), one.get("tid")))
             pair(one, open_slices.setdefault(key, []), calls, is_ours)
         elif phase == "M" and one.get("name") == "process_name":
-            name_process(one, calls)
+            name_process(one, calls, rank)
         elif not (isinstance(phase, str) and phase in IGNORED):
             calls.problems["an event of an unknown kind"] += 1
     for some in open_slices.values():
@@ -46,11 +51,19 @@ def read(document: Any, calls: TimedCalls) -> None:
             add(one, None, calls, is_ours)
 
 
-def name_process(one: dict[str, Any], calls: TimedCalls) -> None:
+def rank_of(document: dict[str, Any]) -> str:
+    """Of PyTorch's profiler, which writes a file for each process of a job."""
+    known = document.get("distributedInfo")
+    rank = known.get("rank") if isinstance(known, dict) else None
+    return f"rank {rank}" if type(rank) is int and 0 <= rank < LONGEST_RANK else ""
+
+
+def name_process(one: dict[str, Any], calls: TimedCalls, rank: str = "") -> None:
     given = one.get("args")
     name = given.get("name") if isinstance(given, dict) else None
     if isinstance(name, str) and name:
         calls.programs[number(one.get("pid"), calls)] = own_slices.program(name[:LONGEST_NAME])
+        calls.programs[number(one.get("pid"), calls)].update({"rank": rank} if rank else {})
 
 
 def pair(one: dict[str, Any], stack: list[dict[str, Any]], calls: TimedCalls, is_ours: bool) -> None:
@@ -79,6 +92,8 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
     begin = nanoseconds(start)
     end = None if took is None else (begin + nanoseconds(took)) / NANOSECONDS
     pid, tid = lane(one, calls)
+    if category == ANNOTATION:
+        calls.lane_names[pid, tid] = f"GPU {pid}, annotations"
     if layer == GPU and "device" in given and type(given.get("stream")) is int:
         calls.lane_names[pid, tid] = f"GPU {given['device']} stream {given['stream']}"
     result = given.pop("result", None)
@@ -101,8 +116,9 @@ def nanoseconds(time: float) -> float:
 
 
 def lane(one: dict[str, Any], calls: TimedCalls) -> tuple[int, int]:
-    """PyTorch names some processes and threads by words."""
-    return number(one.get("pid"), calls), number(one.get("tid"), calls)
+    """PyTorch names some processes and threads by words, and has its annotations in the lanes of streams."""
+    tid = one.get("tid")
+    return number(one.get("pid"), calls), number(f"{ANNOTATION} {tid}" if one.get("cat") == ANNOTATION else tid, calls)
 
 
 def number(found: Any, calls: TimedCalls) -> int:

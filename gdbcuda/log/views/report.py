@@ -217,7 +217,7 @@ class LogReport:
 def moment(started: Any) -> str:
     """The wall clock of the beginning, as the machine that makes the page has it."""
     try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(started)))
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(started))) if started else ""
     except (TypeError, ValueError, OverflowError, OSError):
         return ""
 

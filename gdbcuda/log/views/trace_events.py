@@ -31,7 +31,7 @@ Line = dict[str, Any]
 
 
 def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Iterator[Line]:
-    open_calls = OpenCalls()
+    to_come = SlicesToCome()
     threads: dict[tuple[int, int], None] = {}  # in the order of their first calls
     memory = MemoryTrack(Ledgers(writer.table, log.notes))
     causes = Causes(writer)
@@ -40,17 +40,17 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
         if phase == BEGIN:
             memory.ledgers.entry(call)
             causes.begin(call)
-            open_calls.begin(call)
+            to_come.begin(call)
             continue
         ends = []
-        for name, cause in [*becomes(call, open_calls.root(call)), *causes.of(call)]:
+        for name, cause in [*becomes(call, to_come.root(call)), *causes.of(call)]:
             ends.append(arrow("f", name, call.number, call))
-            yield from open_calls.leave(cause.number, arrow("s", name, call.number, cause))
-        yield from open_calls.end(call, slice_of(call, writer), ends)
+            yield from to_come.leave(cause.number, arrow("s", name, call.number, cause))
+        yield from to_come.end(call, slice_of(call, writer), ends)
         if call.went_wrong:
             yield mark(call)
         yield from memory.after(call)
-    yield from open_calls.rest()
+    yield from to_come.rest()
     for pid, thread in threads:
         name = f"T{thread} {log.notes.threads.get(thread, {}).get('name') or ''}".rstrip()
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
@@ -61,7 +61,7 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
             yield process_name(pid, os.path.basename(program) + (f", {rank}" if rank else ""))
 
 
-class OpenCalls:
+class SlicesToCome:
     """Calls that are not over, and what has to stand behind their slices: Perfetto takes events of one moment in the
     file's order. An arrow in front of the slice that it leaves is none to it, and what begins with a slice is not in
     it. (Perfetto, flow_tracker.cc: FlowTracker::Begin.)"""
