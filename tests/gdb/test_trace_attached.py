@@ -139,6 +139,42 @@ def test_the_log_of_this_gdb_in_a_process_it_has_attached_to(local: Scenario, wo
     program.goes_on()
 
 
+# What was left on its stack by the library that was loaded is among what it has on its stack later.
+DEEP = """#include <pthread.h>
+#include <stdio.h>
+int usleep(unsigned), cuInit(unsigned), cuDeviceGet(int *, int);
+static volatile int is_over;
+void seen(void) { }
+__attribute__((noinline)) static void deeper(void) { volatile char room[1 << 15]; room[0] = 1; seen(); }
+static void *work(void *device) {
+    while (!is_over) { cuDeviceGet(device, 0); deeper(); usleep(2000); }
+    return 0;
+}
+int main(void) {
+    int device; pthread_t thread;
+    cuInit(0);
+    pthread_create(&thread, 0, work, &device);
+    puts("ready"); fflush(stdout);
+    getchar();
+    is_over = 1;
+    pthread_join(thread, 0);
+    puts("over");
+    return 5;
+}
+"""
+
+
+@pytest.mark.parametrize("end", ["detach", "quit"])
+def test_a_stop_on_the_way_to_our_library(local: Scenario, working, end: str) -> None:
+    """The thread loads it all the same, and nothing of that stays."""
+    program = working(DEEP)
+    stop, start = ("tbreak __errno_location",), ("cuda-log start --fast cuDeviceGet",)
+    text = local.run(None, f"attach {program.pid}", *stop, *start, "tbreak seen", "continue", end, hook=None)
+    assert "the program has stopped before the library: nothing is recorded" in text and ", seen ()" in text, text
+    assert "libgdbcuda.so" in Path(f"/proc/{program.pid}/maps").read_text()
+    program.goes_on()
+
+
 FORKS = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -18,6 +18,11 @@ from gdbcuda.live.threads import positions
 _stepping_out: list[bool] = []  # the stops are ours
 
 
+def watch() -> None:
+    """There is code of ours in the process, if no guard."""
+    letting_go.watch()
+
+
 def is_stepping_out() -> bool:
     return bool(_stepping_out)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import gdb
 
@@ -17,7 +18,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
-from gdbcuda.live.guarding import seccomp
+from gdbcuda.live.guard.watch import Watch, trash
+from gdbcuda.live.guarding import leaving, seccomp
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import agent, detours, spare_room, trampoline_space
@@ -76,13 +78,37 @@ def load(path: str, function: int) -> None:
     raw = process.InferiorMemory().read(start, size)
     spare_room.ROOM().left[start] = Leftover(raw, bytes(size), calls_out=True)
     gdb.parse_and_eval(f"$pc = {start:#x}")
-    arrive([arrived], "the library")
+    try:
+        arrive([arrived], "the library")
+    except UserError:
+        look_out(start, arrived)
+        raise
+    has_come_back(start)
     handle = process.register("rax")
     arrive([function], "the function", gdb.selected_thread().global_num)
     trampoline_space.clean()
     process.forget()
     if not handle or agent.area() is None:
         raise UserError(f"{NO_WAY} its dlopen refuses {path}")
+
+
+def look_out(start: int, arrived: int) -> None:
+    """It has stopped on the way, and will go on: from there on nothing returns into that code, whatever words are left
+    on a stack."""
+
+    def look() -> None:
+        has_come_back(start)
+        trash.append(watch)
+
+    if process.is_alive():
+        leaving.watch()
+        watch = Watch(arrived, look)
+
+
+def has_come_back(start: int) -> None:
+    left = spare_room.ROOM().left
+    if start in left:
+        left[start] = replace(left[start], calls_out=False)
 
 
 def map_near(wanted: Sequence[Pages], function: int) -> None:
