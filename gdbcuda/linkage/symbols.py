@@ -127,16 +127,19 @@ class Symbols:
 
     def _among(self, wanted: Mapping[bytes, str]) -> dict[str, list[Definition]]:
         found: dict[str, list[Definition]] = {}
+        base, version_of = self.dynamic.image.base, self.versions.between(*self.extent)
         for name, index, entry in self._having(wanted, *self.extent):
             if is_definition(entry):
-                found.setdefault(name, []).append(self._definition(name, index, entry))
+                is_indirect = entry[1] & 15 == STT_GNU_IFUNC
+                one = Definition(name, base + entry[4], entry[5], *version_of(index), index, is_indirect)
+                found.setdefault(name, []).append(one)
         return found
 
     def _having(self, wanted: Mapping[bytes, str], first: int, last: int) -> Iterator[tuple[str, int, Entry]]:
         """Nearly all have names that nobody wants: nothing is made of those."""
-        strings = self.dynamic.strings
+        strings, asked, end = self.dynamic.strings, wanted.get, self.dynamic.strings.find
         for index, entry in enumerate(self._entries(first, last), first):
-            name = wanted.get(strings[entry[0] : strings.find(b"\0", entry[0])])
+            name = asked(strings[entry[0] : end(b"\0", entry[0])])
             if name is not None:
                 yield name, index, entry
 
@@ -144,6 +147,9 @@ class Symbols:
         """Those of the names that the object exports, and no more about them. Few are looked up, many read at once."""
         if len(names) <= FEW_NAMES:
             return frozenset(name for name in names if self.dynamic.image.lookup(name))
+        if self.dynamic.strings:
+            wanted = encoded(frozenset(names))
+            return frozenset(name for name, _, row in self._having(wanted, *self.extent) if is_definition(row))
         rows = (row for row in self._entries(*self.extent) if is_definition(row))
         return frozenset(self._name(row[0]) for row in rows) & names
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Callable
 
 from gdbcuda.linkage.dynamic import LoadedDynamic
 
@@ -29,7 +30,19 @@ class LoadedVersions:
         """(version, is it the default one); "" without a version."""
         if not self._numbers:
             return "", True
-        number = self._record("<H", self._numbers + 2 * index)[0]
+        return self._told(self._record("<H", self._numbers + 2 * index)[0])
+
+    def between(self, first: int, last: int) -> Callable[[int], tuple[str, bool]]:
+        """`of`, for many indices in that range: in one read."""
+        if not self._numbers:
+            return lambda index: ("", True)
+        count = max(last - first, 0)
+        read = self.dynamic.image.memory.read(self._numbers + 2 * first, 2 * count)
+        numbers = struct.unpack(f"<{count}H", read)
+        told = {one: self._told(one) for one in {*numbers}}
+        return lambda index: told[numbers[index - first]]
+
+    def _told(self, number: int) -> tuple[str, bool]:
         return self._names.get(number & ~NOT_DEFAULT, ""), not number & NOT_DEFAULT
 
     @cached_property

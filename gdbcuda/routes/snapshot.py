@@ -197,6 +197,6 @@ def by_address(names: frozenset[str], objects: tuple[Linkage, ...]) -> dict[int,
     found: dict[int, tuple[str, ...]] = {}
     for one in objects:
         for name, definitions in one.symbols.defined(names).items():
-            for address in {d.address for d in definitions}:
+            for address in dict.fromkeys(d.address for d in definitions):
                 found[address] = (*found.get(address, ()), name)
     return found
