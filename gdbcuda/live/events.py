@@ -5,6 +5,7 @@ What was known of objects and processes is forgotten before anybody asks for it 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Callable
 
 import gdb
@@ -145,20 +146,24 @@ def connect() -> None:
     for name, handlers in HANDLERS.items():
         if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
             continue
-        _connected[name] = {handler: within(name, safely.contained(handler)) for handler in handlers}
-        getattr(gdb.events, name).connect(interrupts.all_of(_connected[name].values()))
+        _connected[name] = {handler: safely.contained(handler) for handler in handlers}
+        heard = _connected[name].values()
+        one = interrupts.all_of(heard) if name in AFTER_COMMANDS else without_commands(name, heard)
+        getattr(gdb.events, name).connect(one)
 
 
-def within(name: str, handler: Callable[..., None]) -> Callable[..., None]:
-    """The handler, with gdb's commands out of reach."""
-    if name in AFTER_COMMANDS:
-        return handler
+def without_commands(name: str, handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:
+    """One handler for gdb, with its commands out of reach."""
 
-    def handle(*event: Any) -> None:
-        with gdb_cli.event(name):
-            handler(*event)
+    def heard(*event: Any) -> None:
+        gdb_cli.begin_event(name)
+        try:
+            for handler in handlers:
+                handler(*event)
+        finally:
+            gdb_cli.end_event()
 
-    return handle
+    return interrupts.uninterrupted(heard)
 
 
 def disconnect(name: str, handler: Callable[..., Any]) -> None:

@@ -79,14 +79,13 @@ def catch_up(event: object = None) -> None:
         _waiting.pop(0)()
 
 
-@contextmanager
-def event(name: str) -> Iterator[None]:
-    """While an event of gdb's is handled."""
+def begin_event(name: str) -> None:
+    """An event of gdb's is handled from here on. (A log makes thousands of breakpoints: no context manager.)"""
     _events.append(name)
-    try:
-        yield
-    finally:
-        _events.pop()
+
+
+def end_event() -> None:
+    _events.pop()
 
 
 @contextmanager

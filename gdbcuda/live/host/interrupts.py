@@ -35,6 +35,7 @@ ENDING = frozenset(("threading",))
 IMPORTING = frozenset(("importlib", "_frozen_importlib", "_frozen_importlib_external"))
 _putting_off: set[CodeType] = set()
 _put_off: list[int] = []
+_outermost: list[Callable[..., Any]] = []  # that is uninterrupted now: others are called within it
 
 
 def listen() -> None:
@@ -156,10 +157,14 @@ def uninterrupted(function: Callable[..., T]) -> Callable[..., T]:
     behind most instructions; not behind ``in``."""
 
     def whole(*arguments: Any) -> T:
+        if _outermost:  # the signal waits already
+            return function(*arguments)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        _outermost.append(whole)
         try:
             value = function(*arguments)
         finally:
+            _outermost.clear()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not _put_off:
             return value
