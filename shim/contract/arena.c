@@ -58,9 +58,8 @@ void command_poke(void)
 {
     unsigned long offset = next_number();
     const char *hex = next_word();
-    unsigned byte;
-    for (; hex && offset < ARENA_SIZE && sscanf(hex, "%2x", &byte) == 1; hex += 2)
-        arena[offset] = remembered[offset] = (unsigned char)byte, offset++;
+    for (; hex && offset < ARENA_SIZE && is_hex_byte(hex); hex += 2)
+        arena[offset] = remembered[offset] = hex_byte(hex), offset++;
     answer("ok\n");
 }
 

@@ -13,9 +13,8 @@ static void *arguments[ARGUMENTS];
 
 static void read_bytes(const char *hex, unsigned char *bytes)
 {
-    unsigned byte;
-    for (int i = 0; i < LARGEST && sscanf(hex, "%2x", &byte) == 1; hex += 2)
-        bytes[i++] = (unsigned char)byte;
+    for (int i = 0; i < LARGEST && is_hex_byte(hex); hex += 2)
+        bytes[i++] = hex_byte(hex);
 }
 
 static void read_arguments(void)

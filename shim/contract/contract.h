@@ -23,6 +23,8 @@ const struct contract_function *find_function(const char *name); /* main.c; NULL
 /* main.c: the next word of the command, NULL behind the last one; a number in hex. */
 char *next_word(void);
 unsigned long next_number(void);
+bool is_hex_byte(const char *hex); /* two digits; sscanf would count all that is behind them, each time */
+unsigned char hex_byte(const char *hex);
 void answer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* arena.c: the memory that arguments lie in. Nothing but out-parameters may change there in a call. */

@@ -1,5 +1,6 @@
 #include "contract/contract.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,21 @@ unsigned long next_number(void)
 {
     char *word = next_word();
     return word ? strtoul(word, NULL, 16) : 0;
+}
+
+bool is_hex_byte(const char *hex)
+{
+    return isxdigit((unsigned char)hex[0]) && isxdigit((unsigned char)hex[1]);
+}
+
+static unsigned digit(char one)
+{
+    return one <= '9' ? (unsigned)(one - '0') : (unsigned)((one | 0x20) - 'a' + 10);
+}
+
+unsigned char hex_byte(const char *hex)
+{
+    return (unsigned char)(digit(hex[0]) << 4 | digit(hex[1]));
 }
 
 void answer(const char *format, ...)
