@@ -77,7 +77,7 @@ class Type:
     `kind`: void bool char int uint float pointer array enum struct union function
     """
 
-    __slots__ = ("_fields", "_members", "_target", "_types", "align", "const", "count", "enum", "kind",
+    __slots__ = ("_fields", "_members", "_name", "_target", "_types", "align", "const", "count", "enum", "kind",
                  "parameters", "size", "spelling")  # fmt: skip
 
     def __init__(
@@ -99,16 +99,17 @@ class Type:
         self.count, self.enum, self.parameters = count, enum, parameters
         self._types, self._target, self._members = types, target, members
         self._fields: tuple[Field, ...] | None = None
+        self._name = ""
 
     def __repr__(self) -> str:
         return f"<Type {self.spelling}>"
 
     @property
     def name(self) -> str:
-        spelling = self.spelling
-        if self.const and self.kind != "pointer":
-            spelling = spelling.replace("const ", "", 1)
-        return TAG.sub("", spelling)
+        if not self._name:
+            is_of_value = self.const and self.kind != "pointer"
+            self._name = TAG.sub("", self.spelling.replace("const ", "", 1) if is_of_value else self.spelling)
+        return self._name
 
     @property
     def target(self) -> Type | None:

@@ -23,6 +23,7 @@ def is_function(kind: api.Type) -> bool:
     return kind.target is not None and kind.target.kind == "function"
 
 
+@cache
 def is_device(kind: api.Type, name: str) -> bool:
     """An ordinal, which a hook library may take for an index."""
     return kind.name == "CUdevice" or (kind.kind in ("int", "uint") and name.lower() in ("device", "dev", "index"))
