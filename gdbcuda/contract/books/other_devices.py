@@ -36,7 +36,16 @@ def judged(allocator: api.Function, seen: Sequence[Observed]) -> Iterator[tuple[
     for name, by in at_once.differences(before[:1], between[:1]):
         yield (f"{allocator.symbol} on a second device changes how much {name} says is used of the first",
                f"{more(by)} used than before")  # fmt: skip
+    for name in silent(before[1], between[1]):
+        yield f"{allocator.symbol} takes memory of a second device, and {name} of that one does not say so", ""
     for first, last in zip(before, after):
         for name, by in at_once.differences([first], [last]):
             yield (f"a block that {allocator.symbol} gave is given back while another device is current, and {name} "
                    "does not return to the start", f"{more(by)} used than at the start")  # fmt: skip
+
+
+def silent(before: Observed, holding: Observed) -> Iterator[str]:
+    """Who says no more than before."""
+    for name, now in holding.said.items():
+        if name in before.said and now.taken <= before.said[name].taken:
+            yield name
