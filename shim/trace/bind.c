@@ -13,7 +13,7 @@ enum { THE_PROGRAMS_SPACE = 0, BIND_TO = 1, BIND_FROM = 2 }; /* rtld-audit(7); m
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
 extern char gdbcuda_slots_v1[] __attribute__((visibility("protected")));
 
-static int is_begun, may_confine;
+static int has_program, is_begun, may_confine;
 static word apart;    /* from this library to the same one that the program has preloaded */
 static word in_front; /* where it is in front of a hook library that audits, and has begun everything; 0 in that one */
 
@@ -105,8 +105,13 @@ ASKED void la_activity(uintptr_t *cookie, unsigned what)
         slots_lead_to_recorded();
 }
 
+/* The program is the first that is noted. What others are told of before it audits too, or is needed by what does. */
 ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie)
 {
+    has_program |= !*object->l_name;
+    *cookie = 0;
+    if (!has_program)
+        return 0;
     if (apart == (in_front ? in_front - HERE : 0) && space == THE_PROGRAMS_SPACE && is_preloaded_here(object))
         move_to(object->l_addr);
     char program[LONGEST_TEXT] = "";

@@ -86,8 +86,8 @@ def test_a_hook_library_that_the_loader_asks(trace: Trace, tmp_path: Path) -> No
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", hook, tmp_path / "audits.c"], check=True)
     recorded = trace("fork_exec", options=("--hook", str(hook))).recorded()
     assert Counter(call.name for call in recorded)["cuInit"] == 3
-    found = [call.object for call in recorded if call.name == "cuMemGetInfo_v2"]
-    assert found == ["audits.so", "libcuda.so.1"] * 3
+    found = [(call.object, call.layer) for call in recorded if call.name == "cuMemGetInfo_v2"]
+    assert found == [("audits.so", "hook"), ("libcuda.so.1", "driver")] * 3
 
 
 def test_of_a_runtime_too(trace: Trace) -> None:
