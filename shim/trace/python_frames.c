@@ -158,8 +158,8 @@ static word unreadable(word *frames, word count)
 }
 
 /* `of_code`: of the one before. */
-static word added(struct python_reader *reader, const char *frame, word *frames, word *codes, word count,
-                  struct python_part *of_code)
+static inline __attribute__((always_inline)) word added(struct python_reader *reader, const char *frame, word *frames,
+                                                        word *codes, word count, struct python_part *of_code)
 {
     word code = code_of(reader->python, frame);
     const char *seen = python_seen(reader, code, reader->python[PYTHON_CODE_OBJECT_SIZE], of_code);
