@@ -120,38 +120,6 @@ def test_a_thread_that_makes_gradients(shim: Path, tmp_path: Path, transport: st
     assert shown == [("4096", "step"), ("8192", "worker"), ("12288", "worker")]
 
 
-SCRIBBLES = """
-import ctypes, train
-def called():
-    code = caller.__code__
-    words = (ctypes.c_uint64 * 30).from_address(id(code))
-    names = {id(code.co_filename), id(code.co_name), id(getattr(code, "co_qualname", 0))}
-    kept = {at: word for at, word in enumerate(words) if word in names}
-    for at in kept: words[at] = 8
-    train.allocate(6000)
-    for at, word in kept.items(): words[at] = word
-def caller(): called()
-train.start()
-caller()
-exec(compile("\\n\\ntrain.allocate(7000)", "n" * 5000, "exec"))
-"""
-
-
-@pytest.mark.parametrize("version", [one for one in HERE if one in ("3.9", NEWEST)])
-def test_what_cannot_be_read_is_shown_as_unknown(local: Scenario, tmp_path: Path, version: str) -> None:
-    """Names that another has written over, and one that is too long: the frames around them are there."""
-    (tmp_path / "scribbles.py").write_text(SCRIBBLES)
-    (tmp_path / "train.py").write_text(SCRIPT.read_text())
-    text = local.run(Path(HERE[version]).resolve(), "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc --stack 9",
-                     "run", "bt", "continue", "bt", "continue", "cuda-log show cuMemAlloc --stack", hook=None,
-                     arguments=(str(tmp_path / "scribbles.py"),))  # fmt: skip
-    first, second, log = re.split("^Breakpoint 1  driver.*\n|exited normally", text, flags=re.MULTILINE)[1:]
-    assert re.findall(r"\[python\] (\S+) \(\)(?: at )?(?:\S*/)?(\S*)$", first, re.MULTILINE) == [
-        ("allocate", f"train.py:{ASKS}"), ("called", "scribbles.py:9"), ("?", "?:11"), ("<module>", "scribbles.py:13")]
-    assert "[python] <module> () at ?:3\n" in second and "[python] <module> () at /" in second
-    assert "from ? at ?:11\n" in log and "from <module> at ?:3\n" in log
-
-
 def test_a_program_without_python_says_nothing_of_it(local: Scenario) -> None:
     text = local.run("test_alloc", "cuda-break cuMemAlloc", "run", "bt")
     assert "[python]" not in text and "through" not in text and "called by app use_first_device" not in text
