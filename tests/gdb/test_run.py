@@ -354,3 +354,72 @@ def test_a_process_that_ends_stops_no_other(local: Scenario, tmp_path: Path) -> 
         assert "received signal SIGSEGV" in typist.started
     finally:
         typist.end()
+
+
+RANKS_THAT_END = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *), cuMemAlloc_v2(void **, size_t);
+static void *context;
+
+static void *allocate(void *calls)
+{
+    void *block;
+    cuCtxSetCurrent(context);
+    for (long i = 0; !calls || i < (long)calls; i++, usleep(500))
+        cuMemAlloc_v2(&block, 4096);
+    return NULL;
+}
+
+static void rank(int number)
+{
+    pthread_t thread;
+    cuInit(0);
+    cuDevicePrimaryCtxRetain(&context, 0);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread, NULL, allocate, NULL);
+    allocate((void *)20);
+    if (number == 0)
+        exit(3);
+    if (number == 1)
+        kill(getpid(), SIGTERM);
+    abort();
+}
+
+int main(void)
+{
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        int status;
+        if (child == 0)
+            rank(i);
+        waitpid(child, &status, 0);
+        printf("%d %d\\n", WEXITSTATUS(status), WTERMSIG(status));
+    }
+    fflush(stdout);
+    pid_t first = getpid();
+    if (fork() == 0)
+        while (getppid() == first)
+            usleep(1000);
+    else
+        rank(0);
+    return 0;
+}
+"""
+
+
+def test_processes_whose_threads_stop_while_they_end(local: Scenario, tmp_path: Path) -> None:
+    """gdb would lose what it knows of all of them: one that exits, one that gets a signal from outside, one that
+    aborts, and the first of all while another one is there."""
+    program = tmp_path / "ranks"
+    program.with_suffix(".c").write_text(RANKS_THAT_END)
+    line = ["gcc", "-D_GNU_SOURCE", "-o", program, program.with_suffix(".c"), f"-L{local.shim}/standin", "-lcuda"]
+    subprocess.run([*line, "-lpthread"], check=True)
+    done = run(local, "--break", "cuMemAlloc if bytesize == 7", "--", program)
+    assert (done.returncode, done.stdout) == (3, "3 0\n0 15\n0 6\n"), done.stderr
+    assert "gdbcuda:" not in done.stderr and "SIGABRT in process" in done.stderr and "SIGTERM" not in done.stderr

@@ -18,7 +18,7 @@ from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
-from gdbcuda.live.recording import core_rings, log_header
+from gdbcuda.live.recording import core_rings, log_header, not_freed
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
@@ -254,12 +254,10 @@ def writer() -> text.CallWriter:
 def on_exit(event: gdb.ExitedEvent) -> None:
     """What the program has not given back, in one line. Not where gdb only lets it go: it goes on, and a command that
     is executed while gdb 13 detaches from the parent of a fork ends the user's ``continue``."""
-    if not hasattr(event, "exit_code"):
-        return
-    recorder = SESSION.recorder
-    ledger = SESSION.ledgers.latest(event.inferior.num) if SESSION.ledgers is not None else None
-    left = views.leaked(ledger) if recorder is not None and ledger is not None else []
-    if left:
-        which = f" of inferior {event.inferior.num}" if inferiors.are_several() else ""
-        totals = views.total(left)
-        console.write(render.fold_to_screen(f"cuda-memory: not freed at exit{which}: {totals} (cuda-memory leaks)\n"))
+    if hasattr(event, "exit_code"):
+        tell_what_is_left(event.inferior)
+
+
+def tell_what_is_left(inferior: gdb.Inferior) -> None:
+    if SESSION.recorder is not None and SESSION.ledgers is not None:
+        not_freed.tell(SESSION.ledgers.latest(inferior.num), inferior.num)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gdb
 
 from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.running import last_steps
 
 ALONE = ("schedule-multiple off", "follow-fork-mode child")
 TOGETHER = ("schedule-multiple on", "follow-fork-mode parent")
@@ -51,6 +52,7 @@ def let_child_go_on() -> bool:
     _caught.clear()
     ends: list[gdb.ExitedEvent] = []
     gdb.events.exited.connect(ends.append)
+    last_steps.switch(False)
     try:
         for setting in ALONE:
             gdb_cli.execute(f"set {setting}")
@@ -58,6 +60,7 @@ def let_child_go_on() -> bool:
         gdb_cli.execute_aloud("continue")
     finally:
         gdb.events.exited.disconnect(ends.append)
+        last_steps.switch(True)
         gdb_cli.execute(f"disable {_catching[EXEC]}")
         for setting in TOGETHER:
             gdb_cli.execute(f"set {setting}")

@@ -10,6 +10,7 @@ from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text.printable import visible
 
 MOST_LINES = 20
+UNTOLD: set[str] = set()  # names of those that stop for us alone
 
 
 def text(event: gdb.SignalEvent) -> str:
@@ -26,5 +27,7 @@ def python_lines() -> list[str]:
 
 
 def stop_text(event: gdb.SignalEvent) -> str | None:
-    """None where gdb's own line has all."""
+    """None where gdb's own line has all. "" where nothing is to be told."""
+    if event.stop_signal in UNTOLD:
+        return ""
     return f"{text(event)}\n" if ranks.here() or thread_stacks.calling() else None
