@@ -15,7 +15,7 @@ from gdbcuda.command_line.argument_types import bytes_of
 from gdbcuda.errors import UserError
 
 TOKEN = re.compile(r"\s*(?:(?P<number>\d\w*)|(?P<name>(?:'[^']+'::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)"
-                   r"|(?P<device>\$device\b)|(?P<sign><<|>>|->|[-+*/%&|^~.\[\]()]))")  # fmt: skip
+                   r"|(?P<device>\$device\b)|(?P<sign><<|>>|->|\.\.|[-+*/%&|^~.\[\]()]))")  # fmt: skip
 BINARY = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
 UNARY = ("*", "&", "-", "~")
 DEEPEST, LONGEST = 40, 400
@@ -54,6 +54,20 @@ class ElementTerm:
 
 
 @dataclass(frozen=True)
+class EachNumber:
+    """The element that a sum has come to."""
+
+
+@dataclass(frozen=True)
+class SumTerm:
+    """Of what ``of`` is for each element of an array: of the first ``count``, or of all where that is None."""
+
+    of: Tree
+    array: Tree
+    count: Tree | None
+
+
+@dataclass(frozen=True)
 class UnaryTerm:
     sign: str
     of: Tree
@@ -66,7 +80,7 @@ class BinaryTerm:
     right: Tree
 
 
-Tree = Union[Number, DeviceNumber, Variable, MemberTerm, ElementTerm, UnaryTerm, BinaryTerm]
+Tree = Union[Number, DeviceNumber, EachNumber, Variable, MemberTerm, ElementTerm, SumTerm, UnaryTerm, BinaryTerm]
 
 
 def parse(text: str) -> Tree:
@@ -118,13 +132,23 @@ class ExpressionReader:
         return found
 
     def postfix(self, found: Tree) -> Tree:
+        summed: tuple[Tree, Tree | None] | None = None
         while sign := self.take("->", ".", "["):
-            if sign == "[":
-                found = ElementTerm(found, self.binary(1))
-                self.need("]")
-            else:
+            if sign != "[":
                 found = MemberTerm(found, self.name(), sign == "->")
-        return found
+                continue
+            if self.take(".."):
+                if summed:
+                    raise UserError(f"{self.text!r} has two sums in one another: [..] is for one array")
+                summed = found, None if self.is_next("]") else self.binary(1)
+                found = ElementTerm(found, EachNumber())
+            else:
+                found = ElementTerm(found, self.binary(1))
+            self.need("]")
+        return SumTerm(found, *summed) if summed else found
+
+    def is_next(self, sign: str) -> bool:
+        return self.tokens[:1] == [("sign", sign)]
 
     def name(self) -> str:
         if not self.tokens or self.tokens[0][0] != "name" or ":" in self.tokens[0][1]:

@@ -110,6 +110,8 @@ def test_an_adapter_that_is_not_there_is_no_word(local: Scenario, library: str) 
 
 BY_POINTERS = """
 #include <stddef.h>
+struct { int pid; _Atomic long used[2]; } slots[] = {{1, {2 << 20, 1 << 20}}, {2, {3 << 20, 1}}, {0, {9 << 20, 1}}};
+int slots_used = 2;
 struct { long in_use; } first = {5 << 20}, third = {7 << 20}, *device[] = {&first, NULL, &third};
 int cuMemAlloc_v2(unsigned long long *p, unsigned long n) { *p = n; return device[0]->in_use > 0; }
 """
@@ -117,10 +119,13 @@ int cuMemAlloc_v2(unsigned long long *p, unsigned long n) { *p = n; return devic
 
 def test_a_device_that_cannot_be_read_hides_no_other(scenario: Scenario, compile_c, tmp_path: Path) -> None:
     hook = compile_c("libbooks.so", BY_POINTERS, "-shared")
-    (tmp_path / "libbooks.so-gdbcuda.ini").write_text("[books]\nused = device[$device]->in_use\ndevices = 3\n")
+    (tmp_path / "libbooks.so-gdbcuda.ini").write_text(
+        "[books]\nused = device[$device]->in_use\ndevices = 3\n"
+        "limit = slots[..slots_used].used[0] + slots[..].used[1] - 2\n"  # of each process, as quota libraries keep them
+    )
     text = scenario.run("test_alloc", "break main", "RUN", "cuda-check", "kill", hook=hook)
-    assert "device 0: 5.00 MiB in use; device 1 not known: device[$device]->in_use: Cannot access memory" in text
-    assert "device 2: 7.00 MiB in use" in text
+    books = "device 0: 5.00 MiB of 6.00 MiB in use; device 1 not known: device[$device]->in_use: Cannot access memory"
+    assert books in text and "device 2: 7.00 MiB of 6.00 MiB in use" in text
 
 
 WITH_SEMAPHORE = """

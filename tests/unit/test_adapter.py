@@ -13,9 +13,11 @@ from gdbcuda.adapter import adapter_file, expression
 from gdbcuda.adapter.expression import (
     BinaryTerm,
     DeviceNumber,
+    EachNumber,
     ElementTerm,
     MemberTerm,
     Number,
+    SumTerm,
     Tree,
     UnaryTerm,
     Variable,
@@ -36,6 +38,11 @@ REGION = Variable("region")
      BinaryTerm("|", REGION, BinaryTerm("+", Number(1), BinaryTerm("*", Number(2), Number(16))))),
     ("(region + 1) * 2", BinaryTerm("*", BinaryTerm("+", REGION, Number(1)), Number(2))),
     ("1 - 2 - 3", BinaryTerm("-", BinaryTerm("-", Number(1), Number(2)), Number(3))),
+    ("region->parts[..].used", SumTerm(
+        MemberTerm(ElementTerm(MemberTerm(REGION, "parts", True), EachNumber()), "used", False),
+        MemberTerm(REGION, "parts", True), None)),
+    ("1 + used[..region.count]", BinaryTerm("+", Number(1), SumTerm(
+        ElementTerm(Variable("used"), EachNumber()), Variable("used"), MemberTerm(REGION, "count", False)))),
     ("-region << 3", BinaryTerm("<<", UnaryTerm("-", REGION), Number(3))),
 ])  # fmt: skip
 def test_expressions(text: str, tree: Tree) -> None:
@@ -46,6 +53,7 @@ def test_expressions(text: str, tree: Tree) -> None:
     ("total()", "calls a function: an adapter only reads"), ("(*hook)(1)", "calls a function"),
     ("used = 1", "'=' is not for an adapter, which only reads"), ("used++", "does not go on with"),
     ('$_shell("rm -rf /")', "is not for an adapter"), ("$rip", "is not for an adapter"), ("region->", "its end"),
+    ("a[..][..]", "two sums in one another"), ("a..b", "does not go on with '..'"),
     ("used[1", "its end"), ("used 1", "does not go on with '1'"), ("", "its end"), ("1x", "is no number"),
     ("(" * 60 + "1", "too deep"), ("a" * 500, "at most 400"), ("region->a::b", "does not go on with 'a::b'"),
 ])  # fmt: skip

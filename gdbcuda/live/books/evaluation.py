@@ -27,6 +27,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 CURRENT = "unsigned long"
 MOST_AT_ONCE = 1 << 16  # bytes
+MOST_SUMMED = 4096  # elements of an array
 
 
 class AskedOf(NamedTuple):
@@ -34,6 +35,7 @@ class AskedOf(NamedTuple):
 
     objfile: gdb.Objfile
     device: int
+    each: int = 0  # element of an array that is summed up
 
 
 def number(formula: Formula, hook: str, device: int = 0) -> int:
@@ -126,6 +128,26 @@ def _(tree: expression.MemberTerm, asked: AskedOf) -> Any:
 @of.register
 def _(tree: expression.ElementTerm, asked: AskedOf) -> Any:
     return of(tree.of, asked)[of(tree.index, asked)]
+
+
+@of.register
+def _(tree: expression.EachNumber, asked: AskedOf) -> Any:
+    return gdb.Value(asked.each)
+
+
+@of.register
+def _(tree: expression.SumTerm, asked: AskedOf) -> Any:
+    count = elements(of(tree.array, asked)) if tree.count is None else int(of(tree.count, asked))
+    if count > MOST_SUMMED:
+        raise ValueError(f"a sum of {count} elements: at most {MOST_SUMMED}")
+    return gdb.Value(sum(map(int, read_at_once([of(tree.of, asked._replace(each=each)) for each in range(count)]))))
+
+
+def elements(array: gdb.Value) -> int:
+    kind = array.type.strip_typedefs()
+    if kind.code != gdb.TYPE_CODE_ARRAY:
+        raise ValueError("what [..] stands behind is no array: [..COUNT] says how many elements it has")
+    return int(kind.range()[1]) + 1
 
 
 @of.register
