@@ -163,7 +163,8 @@ class Player:
         self.runs += 1
         folder = self.folder / f"{'control' if control else 'run'}-{self.runs}"
         limit = LIMIT + TIMES_PLAIN * self.plain.seconds
-        limit *= BY_STOPS if any(one.kind == "log" for one in self.session.watches) else 1
+        by_stops = self.session.deed == "logs" or any(one.kind == "log" for one in self.session.watches)
+        limit *= BY_STOPS if by_stops else 1
         if self.session.start in TRACED:
             outcome = traced.play(self.build, self.session, self.work.tools, folder, control, limit)
             return traced.differences(self.build, self.session, self.plain, outcome, control)

@@ -7,7 +7,7 @@ from collections import Counter
 
 from building import Build
 from difference import Difference
-from judging_counts import BROUGHT_LATE, TOO_OLD, of_hits, of_log
+from judging_counts import BROUGHT_LATE, INDIRECT, TOO_OLD, of_hits, of_log
 from lines import REMOTE
 from playing import Outcome
 from sessions import Session
@@ -28,7 +28,6 @@ GONE = re.compile(  # what gdb and we say of a process that somebody has killed 
     "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|"
     "is running: pause it first|the program has ended|Target disconnected"
 )
-INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that it traces: without us as often
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
 GDBS = "gdb's own"  # the kind of what gdb does without us as often: tests/decisions/processes.md

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import watches
 from building import Build, symbols
@@ -22,6 +23,7 @@ OF_VFORKS = 6 * 12  # calls of children that use the program's memory, and so it
 LOST = re.compile(r"^(\d+) calls? (?:was|were) (?:overwritten|made) ", re.MULTILINE)
 TIMERS = {"signals", "backtraces"}  # parts whose signals come at any instruction
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
+INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 TOO_OLD = "--fast needs a gdb that tells where breakpoints are"
 BROUGHT_LATE = re.compile(  # at a breakpoint, or by a signal; before its library is loaded
     "the program has stopped before .*: nothing is recorded|nothing to record: no library that is loaded"
@@ -64,7 +66,7 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
     whole = session.exact and not run.noted("enough") and not loses_breakpoints(build)
     lost = without_stop(build, run)
     found = []
-    for index, watch in enumerate(session.watches):
+    for index, watch in enumerate(map(partial(without_indirect, build, run), session.watches)):
         if watch.on == "log" or not numbers.get(index) or not build_counts(build, watch):
             continue
         if lines & {f"condition {number}" for number in numbers[index]}:
@@ -84,6 +86,14 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
         judged += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
         found += [replace(one, watch=index) for one in judged]
     return found
+
+
+def without_indirect(build: Build, run: Outcome, watch: Watch) -> Watch:
+    """Without those of a glob's functions that cuda-break has said it cannot follow."""
+    said = "".join(line for line in run.text.splitlines() if line.startswith("  (not at ") and INDIRECT in line)
+    left = [one for one in watch.functions if "indirect" in build.shape_words(one) and one in said]
+    is_glob = len(watch.functions) > 1
+    return replace(watch, functions=[one for one in watch.functions if one not in left]) if is_glob and left else watch
 
 
 def is_numbered_as_made(run: Outcome) -> bool:

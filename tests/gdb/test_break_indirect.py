@@ -19,6 +19,10 @@ static void *choose(void)
     return one;
 }
 int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize) __attribute__((ifunc("choose")));
+int cuMemAllocManaged(unsigned long long *dptr, unsigned long bytesize, unsigned flags)
+{
+    return one(dptr, bytesize) + (int)flags;
+}
 """
 CALLS_IT = """
 int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
@@ -36,9 +40,13 @@ def test_an_indirect_function(scenario: Scenario, compile_c, tmp_path: Path) -> 
     """gdb knows no code of it before somebody has called it, and makes a breakpoint of which it tells nobody."""
     hook = compile_c("libindirect.so", INDIRECT, "-shared")
     program = compile_c("program", CALLS_IT, str(hook), "-Wl,-z,lazy", f"-Wl,-rpath,{tmp_path}")
-    text = scenario.run(program, "tbreak main", "RUN", "cuda-break cuMemAlloc", "info breakpoints", hook=hook)
-    assert "cuda-break: that is an indirect function (IFUNC): which code it stands for only gdb's own break" in text
+    words = ("tbreak main", "RUN", "cuda-break cuMemAlloc", "info breakpoints", "cuda-break 'cuMemAlloc[_M]*'")
+    text = scenario.run(program, *words, hook=hook)
+    why = "an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
+    assert f"cuda-break: that is {why}\n" in text
     assert "No breakpoints" in text and "fault of gdbcuda" not in text, text
+    assert re.search(r"^Breakpoint \d+: cuMemAllocManaged in hook libindirect.so, called from the program", text, re.M)
+    assert f"\n  (not at cuMemAlloc_v2: {why})\n" in text, text
 
 
 def test_an_indirect_function_that_was_not_loaded_yet(scenario: Scenario, compile_c, tmp_path: Path) -> None:

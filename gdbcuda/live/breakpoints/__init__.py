@@ -30,7 +30,7 @@ ORDER = ("hook", "runtime", "driver", "app", "system")
 OF_NO_API = ("hook", "app", "runtime", "driver", "system")  # the vendor's own have such names by accident
 
 
-IS_INDIRECT = "that is an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
+IS_INDIRECT = "an indirect function (IFUNC): which code it stands for only gdb's own break can tell"
 _making: list[list[gdb.Breakpoint]] = []  # what the commands that are being executed have made
 
 
@@ -88,6 +88,11 @@ def pending_allowed() -> Iterator[None]:
         gdb_cli.execute(f"set breakpoint pending {found.group(1) if found else 'auto'}")
 
 
+class IndirectFunction(UserError):
+    def __init__(self) -> None:
+        super().__init__(f"that is {IS_INDIRECT}")
+
+
 def execute_break(line: str) -> gdb.Breakpoint:
     """(gdb tells nobody of a breakpoint on the resolver of an indirect function.)"""
     allowed, made = gdb.parameter("breakpoint pending"), list[gdb.Breakpoint]()
@@ -99,7 +104,7 @@ def execute_break(line: str) -> gdb.Breakpoint:
         _making.pop()
     if not made:
         gdb_cli.execute("delete $bpnum")
-        raise UserError(IS_INDIRECT)
+        raise IndirectFunction
     return made[-1]
 
 

@@ -79,19 +79,31 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
     if condition is None and no_api:
         gdb_conditions.refuse_unreadable(request.text or "", [*functions.patterns])
     fitting = [symbol for symbol in functions.patterns if condition is None or condition.fits(symbol)]
-    made = made_in(fitting, functions.by_others, request, condition)
-    return summary(made, request, condition, functions.by_others) + no_api + remarks(functions, fitting, request)
+    made, indirect = made_in(fitting, functions.by_others, request, condition)
+    said = summary(made, request, condition, functions.by_others) + no_api + not_followed(indirect)
+    return said + remarks(functions, fitting, request)
 
 
 def made_in(
     symbols: list[str], by_others: Container[str], request: from_request.BreakRequest,
     condition: conditions.Condition | None,
-) -> list[gdb.Breakpoint]:  # fmt: skip
+) -> tuple[list[gdb.Breakpoint], list[str]]:  # fmt: skip
+    """And those that get none, beside others that do."""
+    made, indirect = list[gdb.Breakpoint](), list[str]()
     with breakpoints.pending_allowed():
-        made = [from_request.make(one, request.by_anyone() if one in by_others else request, condition)
-                for one in symbols]  # fmt: skip
+        for one in symbols:
+            try:
+                made.append(from_request.make(one, request.by_anyone() if one in by_others else request, condition))
+            except breakpoints.IndirectFunction:
+                indirect.append(one)
     guards.refresh()
-    return made
+    if indirect and not made:
+        raise breakpoints.IndirectFunction
+    return made, indirect
+
+
+def not_followed(symbols: list[str]) -> str:
+    return f"\n  (not at {some(symbols)}: {breakpoints.IS_INDIRECT})" if symbols else ""
 
 
 def remarks(functions: named_functions.Named, fitting: list[str], request: from_request.BreakRequest) -> str:
