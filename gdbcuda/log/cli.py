@@ -48,7 +48,8 @@ VIEWS = {
     "kernel": View("show_kernel", "which API call costs how many system calls, of logs that are joined by time",
                    file_options.KernelOptions, (
         "gdbcuda log kernel calls kernel.jsonl",
-        "gdbcuda log kernel calls kernel.jsonl -o joined.jsonl")),
+        "gdbcuda log kernel calls kernel.jsonl -o joined.jsonl",
+        "gdbcuda log kernel joined.jsonl --without joined-without-hook.jsonl")),
     "gpu": View("show_gpu", "what the GPU did: by kernel, by stream, what waited", file_options.GpuOptions, (
         "gdbcuda log gpu calls",)),
     "coverage": View("show_coverage", "which functions of a hook library were reached, in all logs together",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.command_line.argument_types import FILE, one_of, text
-from gdbcuda.command_line.options import Options, WideOptions, flag, option, required, word, words
+from gdbcuda.command_line.options import Options, WideOptions, flag, option, options, required, word, words
 from gdbcuda.command_line.shell_command import Coloured
 from gdbcuda.log import FORMATS
 from gdbcuda.log import options as shared
@@ -53,6 +53,8 @@ class ImportOptions(Options):
 
 class KernelOptions(LogOptions, shared.DataOptions):
     output: str | None = option(FILE, "write the joined log: system calls below the call that made them", short="-o")
+    without: list[str] = options(FILE, "the joined log, or each of the logs, of a run without the hook library: what "
+                                 "it adds to each call of the program")  # fmt: skip
 
 
 class GpuOptions(LogOptions, shared.DataOptions, WideOptions):

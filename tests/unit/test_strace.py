@@ -20,6 +20,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import JsonLines
 from gdbcuda.observe import ioctls
 from gdbcuda.observe.strace_lines import SystemCalls
+from gdbcuda.shell import cli
 
 HERE = Path(__file__).resolve().parent
 GDBCUDA = (sys.executable, "-m", "gdbcuda")
@@ -144,6 +145,21 @@ def test_every_view_of_a_joined_log_says_how_far_its_clocks_are_apart(tmp_path: 
     for name in ("show", "tree", "summary"):
         done = subprocess.run([*GDBCUDA, "log", name, str(joined)], capture_output=True, text=True, cwd=ROOT)
         assert done.returncode == 0 and done.stderr.endswith(remark) and bool(done.stderr) == bool(remark), name
+
+
+def test_what_a_hook_library_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The program's call costs what all below it costs, whoever it calls in that run."""
+    calls, kernel, without = (tmp_path / name for name in ("calls.jsonl", "kernel.jsonl", "without.jsonl"))
+    write_log(calls, "cuInit", "hook", 0.0, 0.001)
+    write_log(kernel, "openat", "kernel", 0.0005, 0.0007)
+    write_log(without, "cuInit", "driver", 0.0, 0.001)
+    line = ["log", "kernel", str(calls), str(kernel), "--without", str(without)]
+    assert cli.main([*line, "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert [row[name] for name in ("function", "calls", "calls_without", "system_calls", "system_calls_without")] == [
+        "cuInit", 1, 1, 1.0, 0.0]  # fmt: skip
+    assert cli.main(line) == 0
+    assert re.search(r"^cuInit +1 +1 +1 +0 +0 +0 +200 us +0 us$", capsys.readouterr().out, re.MULTILINE)
 
 
 @needs_strace
