@@ -6,4 +6,4 @@ Nothing here knows a debugger: a recorder makes `record.Call` objects, a sink ke
 """
 
 # Of an export, each by its function in `export`.
-FORMATS = {"chrome": "chrome", "csv": "comma_separated", "jsonl": "json_lines"}
+FORMATS = {"chrome": "chrome", "csv": "comma_separated", "jsonl": "json_lines", "begin-end": "begin_end"}

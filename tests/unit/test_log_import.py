@@ -263,6 +263,22 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
     assert '"rank 3"' in again.read_text()
 
 
+def test_lines_of_begins_and_ends_alone(tmp_path: Path) -> None:
+    """For tools that know no other line; and they come back with the layers they had."""
+    (tmp_path / "first.jsonl").write_text(OURS)
+    line = [*GDBCUDA, "log", "export", "--format", "begin-end", str(tmp_path / "first.jsonl")]
+    text = subprocess.run(line, capture_output=True, text=True, cwd=ROOT).stdout
+    begun: dict[int, dict[str, Any]] = {}
+    for event in map(json.loads, text.splitlines()):
+        known = begun.setdefault(event["op_id"], event) if event["phase"] == "B" else begun.pop(event["op_id"])
+        assert known["name"] == event["name"] and known["ts"] <= event["ts"]
+    assert [one["name"] for one in begun.values()] == ["cuMemFree_v2"], "it was not over"
+    _, again = imported(tmp_path, "lines.jsonl", text)
+    found = [[(call["name"], call["layer"], call["result"], call["parent"]) for call in shown(one)]
+             for one in (tmp_path / "first.jsonl", again)]  # fmt: skip
+    assert found[0] == found[1] and len(found[0]) == 5
+
+
 def test_who_called_comes_back_with_our_export(tmp_path: Path) -> None:
     """So that memory is told by line of what was kept as a trace alone."""
     names = ["step at train.py:34", "sum in libsum.so", "libsum.so+0x1330", "step at train.py:34", ""]

@@ -10,13 +10,12 @@ import math
 from typing import Any
 
 from gdbcuda.errors import UserError
-from gdbcuda.log.foreign.timed_calls import GPU, LONGEST_NAME, TimedCalls
+from gdbcuda.log.foreign.timed_calls import GPU, LONGEST_NAME, OURS, TimedCalls
 from gdbcuda.log.views import own_slices
 
 NANOSECONDS = 1e9
 LAYERS = {"cuda_runtime": "runtime", "cuda_driver": "driver", "kernel": GPU, "gpu_memcpy": GPU, "gpu_memset": GPU,
           "cpu_op": "app", "python_function": "app", "user_annotation": "app"}  # fmt: skip
-OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)
 ANNOTATION = "gpu_user_annotation"  # around work of a stream, which it may be longer or shorter than
 NOT_ARGUMENTS = ("result", "number", "caller")  # of our own export
 LONGEST_RANK = 10**9

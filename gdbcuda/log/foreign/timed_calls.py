@@ -19,6 +19,7 @@ from gdbcuda.calls.sinks import JsonLines, in_order
 from gdbcuda.errors import UserError
 
 GPU = "gpu"
+OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)  # layers that a file of ours may name
 LONGEST_NAME = 4096
 MOST = 20_000_000  # calls: what a machine has memory for
 LARGEST = 1 << 63

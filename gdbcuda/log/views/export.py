@@ -1,4 +1,5 @@
-"""Logs for other programs: the Trace Event Format of Chrome and Perfetto, CSV, JSON Lines as `cuda-log` writes them.
+"""Logs for other programs: the Trace Event Format of Chrome and Perfetto, CSV, JSON Lines as `cuda-log` writes them, or
+of begins and ends alone.
 
 Written while they are read."""
 
@@ -96,6 +97,19 @@ def json_lines(parts: Sequence[Part], file: Writable) -> None:
             kept.clear()
             if phase == BEGIN or call.end is not None:
                 write_line(file, (record.begin if phase == BEGIN else record.end)(call))
+
+
+def begin_end(parts: Sequence[Part], file: Writable) -> None:
+    """Lines of begins and ends and no others, as tools that pair them by op_id read them; `log import` does."""
+    numbers = count()
+    for part in parts:
+        pairs: dict[int, int] = {}  # numbers of open calls: those of several logs are told apart
+        for phase, call in part.events:
+            if phase == BEGIN:
+                pairs[call.number] = next(numbers)
+                write_line(file, {**record.begin(call), "op_id": pairs[call.number]})
+            elif call.end is not None:
+                write_line(file, {**record.end(call), "op_id": pairs.pop(call.number)})
 
 
 def write_line(file: Writable, line: dict[str, Any]) -> None:
