@@ -13,10 +13,10 @@ from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import user_files
-from gdbcuda.log import FORMATS, select, view_data, wanted_places
+from gdbcuda.log import FORMATS, kernel_added, select, view_data, wanted_places
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.source import LogSource
-from gdbcuda.log.views import changes, diff, export, gpu, gpu_work, kernel, kernel_added, summary, timeline, tree
+from gdbcuda.log.views import changes, diff, export, gpu, gpu_work, kernel, summary, timeline, tree
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
@@ -139,20 +139,15 @@ def write_export(wanted: ExportOptions, sources: list[LogSource]) -> None:
 
 
 def show_kernel(wanted: KernelOptions, sources: list[LogSource]) -> None:
-    joined = joined_of(sources)
-    if wanted.output:
-        joined.write(wanted.output, sources[0].file.header)
+    joined = kernel_added.joined_of(sources)
+    joined.write(wanted.output, sources[0].file.header)
     out, source = Printer(wanted, sources[:1]), sources[0]
-    added = kernel_added.rows(joined, joined_of(map(LogSource, wanted.without))) if wanted.without else []
-    if out.as_json:
-        for row in added if wanted.without else joined.rows():
-            out.put(source, row._asdict())
-    else:
-        out.put(source, kernel_added.text(added) if wanted.without else kernel.text(joined))
-
-
-def joined_of(sources: Iterable[LogSource]) -> kernel.Joined:
-    return kernel.Joined([kernel.JoinedPart(one.log, one.events(), one.file.header) for one in sources])
+    added = kernel_added.rows(joined, wanted.without) if wanted.without else None
+    if not out.as_json:
+        out.put(source, kernel.text(joined) if added is None else kernel_added.text(added))
+        return
+    for row in joined.rows() if added is None else added:
+        out.put(source, row._asdict())
 
 
 def show_gpu(wanted: GpuOptions, sources: list[LogSource]) -> None:

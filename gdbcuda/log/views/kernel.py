@@ -103,7 +103,10 @@ class Joined:
         costs = [Cost(*key, int(row[0]), int(row[1]), int(row[2]), int(row[3]), row[4]) for key, row in found.items()]
         return sorted(costs, key=lambda one: (one.function == OUTSIDE, -one.system_calls, one.function, one.layer))
 
-    def write(self, path: str, header: Mapping[str, Any]) -> None:
+    def write(self, path: str | None, header: Mapping[str, Any]) -> None:
+        """A log of all, if anybody wants it."""
+        if path is None:
+            return
         sink = JsonLines(path, {**header, "started": self.began})
         for kind, details in self.notes:
             sink.note(0.0, kind, details)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import duration
-from gdbcuda.log.views.kernel import KERNEL, OUTSIDE, Joined, is_ioctl
+from gdbcuda.log.source import LogSource
+from gdbcuda.log.views.kernel import KERNEL, OUTSIDE, Joined, JoinedPart, is_ioctl
 from gdbcuda.text import render
 
 APP = "app"
@@ -18,7 +19,7 @@ TITLES = ("function", "calls", "without", "system calls a call", "without", "ioc
 
 
 @dataclass
-class Asked:
+class KernelShare:
     """By one function, with all that is below its calls; ``seconds`` in the kernel."""
 
     calls: int = 0
@@ -43,9 +44,13 @@ class Added(NamedTuple):
     seconds_without: float | None
 
 
-def by_function(joined: Joined) -> Mapping[str, Asked]:
+def joined_of(sources: Iterable[LogSource]) -> Joined:
+    return Joined([JoinedPart(one.log, one.events(), one.file.header) for one in sources])
+
+
+def by_function(joined: Joined) -> Mapping[str, KernelShare]:
     """Of calls that the program makes; what no call is around is one."""
-    found: dict[str, Asked] = {OUTSIDE: Asked(1)}
+    found: dict[str, KernelShare] = {OUTSIDE: KernelShare(1)}
     outermost: dict[int, str] = {}  # by the number of a call
     for call in joined.calls:  # outer ones come first
         around = outermost.get(call.parent, OUTSIDE) if call.parent is not None else OUTSIDE
@@ -54,25 +59,25 @@ def by_function(joined: Joined) -> Mapping[str, Asked]:
             continue
         name = call.name if around == OUTSIDE and call.layer != APP else around
         outermost[call.number] = name
-        found.setdefault(name, Asked()).calls += around == OUTSIDE != name
+        found.setdefault(name, KernelShare()).calls += around == OUTSIDE != name
     return found
 
 
-def note(asked: Asked, call: Call) -> None:
+def note(asked: KernelShare, call: Call) -> None:
     asked.system_calls += 1
     asked.ioctls += is_ioctl(call)
     asked.seconds += call.seconds or 0.0
 
 
-def rows(joined: Joined, without: Joined) -> list[Added]:
-    """What is added most comes first."""
-    here, there, nothing = by_function(joined), by_function(without), Asked()
+def rows(joined: Joined, without: Iterable[str]) -> list[Added]:
+    """What is added most comes first. ``without``: the logs of the other run."""
+    here, there, nothing = by_function(joined), by_function(joined_of(map(LogSource, without))), KernelShare()
     found = [of_function(name, here.get(name, nothing), there.get(name, nothing)) for name in {**here, **there}]
     some = (one for one in found if one.system_calls or one.system_calls_without)
     return sorted(some, key=lambda one: (one.function == OUTSIDE, -difference(one) * one.calls, one.function))
 
 
-def of_function(name: str, here: Asked, there: Asked) -> Added:
+def of_function(name: str, here: KernelShare, there: KernelShare) -> Added:
     pairs = ((one.each(value) for one, value in ((here, getattr(here, key)), (there, getattr(there, key))))
              for key in ("system_calls", "ioctls", "seconds"))  # fmt: skip
     return Added(name, here.calls, there.calls, *(value for pair in pairs for value in pair))
