@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from gdbcuda.manual.inline import unmarked
 from gdbcuda.manual.markdown_blocks import ITEM, blocks, rows_of
 from gdbcuda.manual.pages import Page, pages
-from gdbcuda.text.sentences import meant
+from gdbcuda.text.sentences import counted, meant
 
 MOST_LINES = 3  # under one heading
+MOST_MATCHES = 6  # with a line of each, and where the others are, they fit a screen
 SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`*])")
 
 
@@ -27,6 +28,10 @@ class Match:
         more = len(self.lines) - MOST_LINES
         lines = [*self.lines[:MOST_LINES], f"({more} more)" if more > 0 else ""]
         return "\n  ".join([f"{self.shown_by}: {self.heading}", *filter(None, lines)])
+
+    @property
+    def short(self) -> str:
+        return "\n  ".join([f"{self.shown_by}: {self.heading}", *self.lines[:1]])
 
 
 def in_pages(word: str, help_command: str) -> list[Match]:
@@ -70,8 +75,27 @@ def matches(word: str, shown_by: str, lines: Iterable[tuple[str, str]]) -> list[
     return list(found.values())
 
 
+def shown(word: str, found: list[Match]) -> list[str]:
+    """A word that stands everywhere is told by the best places: headings that have it, then where it stands most."""
+    if len(found) <= MOST_MATCHES:
+        return [*map(str, found)]
+    whole = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+    best = sorted(found, key=lambda one: (not whole.search(one.heading), -sum(map(bool, map(whole.search, one.lines)))))
+    return [*(one.short for one in best[:MOST_MATCHES]), others(best[MOST_MATCHES:])]
+
+
+def others(found: list[Match]) -> str:
+    """The commands that show them, without what is shown: "3 more places: cuda-help check, log; help cuda-log"."""
+    commands: dict[str, dict[str, None]] = {}
+    for one in found:
+        command, _, topic = one.shown_by.partition("help ")
+        commands.setdefault(command + "help", {})[topic] = None
+    told = "; ".join(f"{command} {', '.join(topics)}" for command, topics in commands.items())
+    return f"{counted(len(found), 'more place')}: {told}"
+
+
 def answer(word: str, found: list[Match], topics: Iterable[str]) -> str:
     """What a help command says of a word that is no topic. It may be a topic misspelt."""
     nearest = meant(word, topics)
     said = f"{word!r} is no topic" + (", and nothing here speaks of it" if not found else "")
-    return "\n".join([said + (nearest or (":" if found else "")), *map(str, found)])
+    return "\n".join([said + (nearest or (":" if found else "")), *shown(word, found)])

@@ -210,7 +210,7 @@ def test_the_lists_have_every_command_once_and_every_page(local: Scenario, idle:
             ("cuda-help seccomp", "\ncuda-help guards: Limits\n  "),
         ("cuda-help --once", "no option --once (see: help cuda-help)"),
         ("cuda-help flags that", "help cuda-"),
-        ("cuda-help cuMemAlloc", "CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);\ncuda-help "),
+        ("cuda-help cuMemAlloc", "CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);\nhelp cuda-break: "),
         ("cuda-help braekpoints", "cuda-help: 'braekpoints' is no topic, and nothing here speaks of it; did you mean "
                                   "breakpoints?\n"),
         ("cuda-help xyzzy", "cuda-help: 'xyzzy' is no topic, and nothing here speaks of it\n"),

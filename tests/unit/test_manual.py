@@ -165,6 +165,17 @@ def test_search_says_how_much_more_there_is() -> None:
     assert str(found[0]) == "help x: One\n  a0\n  a1\n  a2\n  (2 more)"
 
 
+def test_a_word_that_stands_everywhere_is_told_by_the_best_places() -> None:
+    headings = [*(f"Heading {number}" for number in range(9)), "What it is"]
+    found = search.matches("it", "cuda-help a", [(heading, "it, and then it") for heading in headings])
+    found += search.matches("it", "help cuda-x", [("It", "none"), ("Items", "none")])
+    lines = search.shown("it", found)
+    assert lines[:2] == ["cuda-help a: What it is\n  it, and then it", "help cuda-x: It"]
+    assert len(lines) == 7 and lines[-1] == "6 more places: cuda-help a; help cuda-x"
+    told = cli.text("nothing", plain.Terminal("gdbcuda help", 80))
+    assert "more places: gdbcuda help " in told and len(told.splitlines()) <= 24, told
+
+
 def test_everything_that_a_page_says_is_found() -> None:
     found = search.in_pages("seccomp", "gdbcuda help")
     assert [match.shown_by for match in found] == ["gdbcuda help log", "gdbcuda help guards"]

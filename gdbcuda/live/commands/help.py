@@ -59,7 +59,7 @@ def cuda_help(wanted: HelpOptions) -> str:
 def searched(topic: str) -> str:
     found = [*search.in_pages(topic, COMMAND), *in_commands(topic)]
     if declared := prototypes(topic):
-        return "\n".join([*declared, *map(str, found)])
+        return "\n".join([*declared, *search.shown(topic, found)])
     said = search.answer(topic, found, complete_topics(""))
     if not found:
         raise UserError(said)
