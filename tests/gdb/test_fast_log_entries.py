@@ -129,6 +129,11 @@ def test_code_of_other_names_is_recorded(placed: Scenario, compile_c, source: st
     assert sizes == ["67108864", "1073741825", "3221225472"], text
     assert re.search(r"by \d\d* jumps to the recorder in the process; (?!0)\d+ calls kept", text), text
     assert " by 0 jumps" not in text
+    behind = "; what comes in behind is in a log without --fast"
+    missing = "Calls are missing that come in behind a hook library's jump, and are in a log without --fast"
+    said = [f"\ncuda-log: cuMemAlloc_v2: its entry is overwritten by a hook library{behind}\n",
+            f"\n{missing}: cuMemAlloc_v2."]  # fmt: skip
+    assert [text.count(one) for one in said] == ([1, 1] if source is not SLOTS else [0, 0]), text
 
 
 @pytest.mark.parametrize("when", ["before the run", "at a stop"])

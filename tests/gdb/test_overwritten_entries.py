@@ -18,9 +18,11 @@ def test_nothing_of_ours_is_there_while_it_installs_itself(scenario: Scenario, c
                         "cuda-log show --changed", hook=hook)  # fmt: skip
     assert stops(text) == ["hook libentries.so own_alloc for"], text
     assert re.search(r"^Breakpoint 3  driver libcuda.so.1  cuInit\(", text, re.MULTILINE), text
+    why = "the entry in libcuda.so.1 jumps into a hook library, which comes in behind it"
+    assert text.count(f"\nBreakpoint 2: nothing stops at cuMemAlloc_v2 in driver: {why}\n") == 1, text
     assert re.findall(r"^Breakpoint \d+: cuMemAlloc_v2 in driver \((.*)\)$", text, re.MULTILINE) == [
         "pending until it is loaded",
-        "nothing stops there: the entry in libcuda.so.1 jumps into a hook library, which comes in behind it",
+        f"nothing stops there: {why}",
     ], text
     assert len(re.findall(r"^#\d+ .* hook +cuMemAlloc_v2\(", text, re.MULTILINE)) == 3, text
     assert " driver   cuInit(" in text and "driver   cuMemAlloc_v2(" not in text, text

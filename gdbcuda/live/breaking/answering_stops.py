@@ -25,6 +25,7 @@ from gdbcuda.routes.answering import Answering
 from gdbcuda.text.printable import visible
 
 BREAKPOINT = 0xCC  # gdb's own
+_being_made: list[int] = []  # from that number on a command makes breakpoints, and says of each where it stops
 
 
 def waiting() -> list[tuple[gdb.Breakpoint, BreakWish]]:
@@ -47,13 +48,37 @@ def on_learned(answer: Answering) -> None:
         answering_code.OVERWRITTEN().add(answer.entry)
         with bytes_kept(answer.entry):
             choose_again(users)
+        for one, wish in users:
+            tell_of_nothing(one, wish, answer)
     else:
         choose_again(users)
     for one, wish in waiting():
-        if wish.function == answer.function and (not wish.places or any(
-            layers.matches(word, answer.reached.layer, answer.reached.file) for word in wish.places
-        )) and not is_gdbs(one, wish, answer):
+        if wish.function == answer.function and means(wish, answer) and not is_gdbs(one, wish, answer):
             place(one, answer)
+
+
+@contextmanager
+def making() -> Iterator[None]:
+    _being_made.append(breakpoints.next_number())
+    try:
+        yield
+    finally:
+        _being_made.pop()
+
+
+def means(wish: BreakWish, answer: Answering) -> bool:
+    reached = answer.reached
+    return not wish.places or any(layers.matches(word, reached.layer, reached.file) for word in wish.places)
+
+
+def tell_of_nothing(one: gdb.Breakpoint, wish: BreakWish, answer: Answering) -> None:
+    """A breakpoint on the function itself, which was made before anybody had overwritten that."""
+    places = locations.by_inferior(locations.of(one)).get(gdb.selected_inferior().num, [])
+    is_made = any(one.number >= first for first in _being_made)
+    if places and not is_made and not any(at.enabled for at in places) and not means(wish, answer):
+        what = f"nothing stops at {answer.function} in {', '.join(wish.places)}"
+        why = answering_code.comes_in_behind(gdb.solib_name(answer.entry) or "the driver")
+        console.write(visible(f"Breakpoint {one.number}: {what}: {why}") + "\n")
 
 
 def is_gdbs(one: gdb.Breakpoint, wish: BreakWish, answer: Answering) -> bool:

@@ -90,7 +90,7 @@ def made_in(
 ) -> tuple[list[gdb.Breakpoint], list[str]]:  # fmt: skip
     """And those that get none, beside others that do."""
     made, indirect = list[gdb.Breakpoint](), list[str]()
-    with breakpoints.pending_allowed():
+    with breakpoints.pending_allowed(), answering_stops.making():
         for one in symbols:
             try:
                 made.append(from_request.make(one, request.by_anyone() if one in by_others else request, condition))
@@ -206,8 +206,7 @@ def not_there(made: gdb.Breakpoint) -> str:
     taken = next((place for place in locations.of(made) if answering_code.is_overwritten(place.address)), None)
     if taken is None:
         return "(pending until it is loaded)"
-    file = os.path.basename(taken.file)
-    return f"(nothing stops there: the entry in {visible(file)} jumps into a hook library, which comes in behind it)"
+    return f"(nothing stops there: {visible(answering_code.comes_in_behind(taken.file))})"
 
 
 def absent(hooks: list[str]) -> str:

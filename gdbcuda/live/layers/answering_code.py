@@ -3,6 +3,7 @@ the function. Known are the addresses that a slot, an overwritten entry or an an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Set
 from typing import Callable
 
@@ -73,6 +74,10 @@ def function_at(pc: int) -> str:
 def is_overwritten(address: int) -> bool:
     """Is the breakpoint's place at the entry of such a function? gdb's bytes would spoil the jump."""
     return bool(OVERWRITTEN()) and (process.function_start(address) or address) in OVERWRITTEN()
+
+
+def comes_in_behind(file: str) -> str:
+    return f"the entry in {os.path.basename(file)} jumps into a hook library, which comes in behind it"
 
 
 def forget_unloaded(addresses: set[int]) -> None:

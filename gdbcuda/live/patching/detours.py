@@ -22,6 +22,7 @@ LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the ent
 OTHER_MACHINE = "guards are made for x86-64, not for"
 SHORTEST_CALL = 2  # bytes: syscall
 LARGEST_NEIGHBOUR = 4096
+IS_PATCHED = "its first bytes are not those of its file: somebody else has patched it already"
 FIRST_BYTES = 16  # that have to be as the file has them
 
 
@@ -29,7 +30,7 @@ def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     """The detour for the function that starts there; `NoDetour` with the reason."""
     code, around = read(function)
     if process.differs_from_file(function, FIRST_BYTES):
-        raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
+        raise NoDetour(IS_PATCHED)
     refuse_int3(code)
     in_place = not standstill.stands_still() and standstill.steps_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)

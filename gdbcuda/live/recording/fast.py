@@ -24,6 +24,7 @@ MOST_NAMED = 4
 GAVE_WAY = "Calls are missing of functions where a breakpoint is among the first bytes, so that no jump fits there"
 WAS_ENTERED = "Calls may be missing of functions in whose first bytes a thread may have been as the program went on"
 OVERWRITTEN = "Calls are missing of functions whose first bytes somebody has changed meanwhile, as a uprobe does"
+WAS_LEFT = "Calls are missing that come in behind a hook library's jump, and are in a log without --fast"
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 
@@ -118,6 +119,8 @@ def missing(patches: Sequence[tuple[str, EntryPatch]]) -> Iterator[str]:
     gave_way = dict.fromkeys(name for name, one in patches if one.gave_way)
     was_entered = dict.fromkeys(name for name, one in patches if one.was_entered and not one.gave_way)
     overwritten = dict.fromkeys(name for name, one in patches if one.was_overwritten)
-    for why, names in ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered), (OVERWRITTEN, overwritten)):
+    left = dict.fromkeys(name for name, one in patches if one.was_left)
+    told = ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered), (OVERWRITTEN, overwritten), (WAS_LEFT, left))
+    for why, names in told:
         if names:
             yield f"{why}: {some(list(names), MOST_NAMED)}."

@@ -21,7 +21,7 @@ class EntryPatch:
     """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there;
     ``gave_way``: they have, as a breakpoint is among the bytes of the jump; ``was_entered``: or as a thread stood
     there; ``was_probed``: a uprobe was put on the jump; ``was_overwritten``: other bytes than ours were found, of which
-    nobody knows where they lead."""
+    nobody knows where they lead; ``was_left``: to a hook library's jump."""
 
     address: int
     own: bytes
@@ -33,6 +33,7 @@ class EntryPatch:
     was_entered: bool = False
     was_probed: bool = False
     was_overwritten: bool = False
+    was_left: bool = False
 
     @property
     def inside(self) -> range:
@@ -87,7 +88,7 @@ class EntryPatch:
 
     def leave(self) -> None:
         """To somebody whose code is recorded."""
-        self.is_foreign, self.was_overwritten = True, False
+        self.is_foreign, self.was_overwritten, self.was_left = True, False, True
 
 
 def write_with_gdb(memory: process.WritableMemory, address: int, raw: bytes) -> None:

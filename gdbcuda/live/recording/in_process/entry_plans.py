@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
+from gdbcuda.live.layers import answering_code
 from gdbcuda.live.patching import detours
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine import entry_detour
@@ -91,7 +92,9 @@ def plan(function: int, size: int, piece: CodePiece) -> Detour:
     if len(code) < size:
         raise NoDetour("the function cannot be read")
     if in_file and in_file[: detours.FIRST_BYTES] != code[: detours.FIRST_BYTES]:
-        raise NoDetour("its first bytes are not those of its file: somebody else has patched it already")
+        is_hooks = answering_code.is_overwritten(function)
+        raise NoDetour("a hook library has overwritten its entry; what comes in behind is in a log without --fast"
+                       if is_hooks else detours.IS_PATCHED)  # fmt: skip
     detours.refuse_int3(code)
     found = entry_detour.plan(function, code, detours.cold_part(function))
     if process.has_lines(function) and function < process.behind_prologue(function) < function + len(found.original):

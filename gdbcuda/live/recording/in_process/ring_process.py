@@ -16,6 +16,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
+from gdbcuda.live.host import console
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.patching import agent, own_instructions
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
@@ -136,9 +137,13 @@ class RingProcess:
         self.fresh.append(patch)
 
     def leave(self, entry: int) -> None:
-        """To somebody else's jump."""
-        if entry in self.patches and not self.patches[entry].is_written:
-            self.patches[entry].leave()
+        """To somebody else's jump. That is said of the first."""
+        if entry not in self.patches or self.patches[entry].is_written:
+            return
+        if not any(one.was_left for one in self.patches.values()):
+            what = "its entry is overwritten by a hook library; what comes in behind is in a log without --fast"
+            console.write(f"cuda-log: {self.spots[entry].symbol}: {what}\n")
+        self.patches[entry].leave()
 
     def described(self, number: int, spot: PlantingSpot, original: int, address: int = 0) -> bytes:
         """What the process has to know of a slot that stands for it."""
