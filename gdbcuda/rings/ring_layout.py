@@ -12,12 +12,14 @@ WORD = 8
 VERSION = 6  # of what is in a process's memory
 FILE_VERSION = 5  # of what is in the files of a trace folder
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
+DOORS_SYMBOL = "gdbcuda_doors_v1"
 
 REGISTERS, STACK_WORDS, FLOATS, OUT_WORDS, IN_WORDS, MOST_CALLERS = 6, 10, 8, 35, 32, 24  # of a record
 FRONT_OUT_WORDS = 2  # a value of one word
 MOST_RINGS, MOST_FUNCTIONS, MOST_OUTS, MOST_INS = 1024, 4096, 8, 3
 MOST_RECORDS = 1 << 18  # of a ring: 160 MB
 SLOT_SIZE = 16  # bytes of code that a function's entry jumps to
+DOOR_SIZE = 32  # bytes of code that stand for a function where no entry is changed; they jump to its slot
 RING_HEADER = 4096 // WORD  # words in front of the records
 FILE_HEADER = RING_HEADER * WORD  # bytes in front of what any file has: a process's, a ring's, that of kept calls
 SEEN_AT, SEEN = 64, 64  # words in a ring's header and pairs of them: pages that its thread could read, and when
@@ -165,10 +167,10 @@ PARTS = {"STATE": STATE, "FUNCTION": FUNCTION, "RING": RING, "RECORD": RECORD, "
 NUMBERS = ("VERSION", "FILE_VERSION", "FILE_HEADER", "REGISTERS", "STACK_WORDS", "FLOATS", "OUT_WORDS", "IN_WORDS",
            "MOST_CALLERS", "MOST_RINGS", "MOST_FUNCTIONS", "MOST_OUTS", "MOST_INS", "MOST_RECORDS", "IS_TEXT",
            "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT",
-           "OUTS_BIT", "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "RING_HEADER", "SEEN_AT",
-           "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE", "A_FOLDER",
-           "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON",
-           "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
+           "OUTS_BIT", "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "DOOR_SIZE", "RING_HEADER",
+           "SEEN_AT", "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE",
+           "A_FOLDER", "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON",
+           "MOST_PYTHON", "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
 
 
 def header() -> str:

@@ -14,7 +14,7 @@ from gdbcuda.elf.dwarf.lines import SourceLine, source_lines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.files.source_text import line_text
-from gdbcuda.rings.ring_layout import SLOT_SIZE, SLOTS_SYMBOL
+from gdbcuda.rings.ring_layout import DOOR_SIZE, DOORS_SYMBOL
 from gdbcuda.rings.trace_files import LoadedObject, TracedProcess
 
 FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
@@ -56,9 +56,9 @@ class CodeOfProcess:
             return {"names": []}
         if os.path.basename(one.file) != places.TRACER:
             return {"names": self.code_of(one).begins(address - one.address), "object": self.path(one)}
-        slots = self.code_of(one).address_of(SLOTS_SYMBOL)
-        number, rest = divmod(address - one.address - slots, SLOT_SIZE)
-        known = self.process.functions.get(number) if slots and not rest else None
+        doors = self.code_of(one).address_of(DOORS_SYMBOL)
+        number, rest = divmod(address - one.address - doors, DOOR_SIZE)
+        known = self.process.functions.get(number) if doors and not rest else None
         return self.function(known.address) if known is not None and known.address != address else {"names": []}
 
     def path(self, one: LoadedObject) -> str:

@@ -1,4 +1,4 @@
-"""What `gdbcuda trace` hands out in the place of functions: a slot of its recorder stands for the one that it calls."""
+"""What `gdbcuda trace` hands out in the place of functions: a door of its recorder stands for the one that it calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
 from gdbcuda.rings.ring_layout import (
+    DOOR_SIZE,
+    DOORS_SYMBOL,
     FUNCTION,
     FUNCTIONS_SYMBOL,
     MOST_FUNCTIONS,
-    SLOT_SIZE,
-    SLOTS_SYMBOL,
     TRACE,
     TRACE_SYMBOL,
     WORD,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def stands_for(objects: Linkages, memory: Memory) -> dict[int, int]:
-    """Address of a slot, or of the code that asks before it -> address of the function; {} where nothing is traced."""
+    """Address of a door, or of the code that asks before it -> address of the function; {} where nothing is traced."""
     found = (one for one in objects.startup if os.path.basename(one.image.name) == places.TRACER)
     recorder = next(found, None)
     if recorder is None:
@@ -37,13 +37,13 @@ def stands_for(objects: Linkages, memory: Memory) -> dict[int, int]:
 
 
 def originals(recorder: Linkage, memory: Memory) -> list[tuple[int, int]]:
-    slots, functions, trace = (address(recorder, name) for name in (SLOTS_SYMBOL, FUNCTIONS_SYMBOL, TRACE_SYMBOL))
+    doors, functions, trace = (address(recorder, name) for name in (DOORS_SYMBOL, FUNCTIONS_SYMBOL, TRACE_SYMBOL))
     count = min(words(memory, trace + TRACE["SLOTS"] * WORD, 1)[0], MOST_FUNCTIONS)
     if not count:
         return []
     called = words(memory, functions, count * FUNCTION["SIZE"])[FUNCTION["ORIGINAL"] :: FUNCTION["SIZE"]]
     asking = words(memory, trace + TRACE["FILTERED"] * WORD, count)
-    rows = [(slots + number * SLOT_SIZE, original) for number, original in enumerate(called)]
+    rows = [(doors + number * DOOR_SIZE, original) for number, original in enumerate(called)]
     return [pair for pair in [*rows, *zip(asking, called)] if all(pair)]
 
 

@@ -11,7 +11,7 @@
 enum { THE_PROGRAMS_SPACE = 0, BIND_TO = 1, BIND_FROM = 2 }; /* rtld-audit(7); musl has no names for them */
 
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
-extern char gdbcuda_slots_v1[] __attribute__((visibility("protected")));
+extern char gdbcuda_doors_v1[] __attribute__((visibility("protected")));
 
 static int has_program, is_begun, may_confine;
 static word apart;    /* from this library to the same one that the program has preloaded */
@@ -155,11 +155,16 @@ static void describe(word *words, const struct api_function *function)
     words[FUNCTION_PYTHON] = (word)python_is_wanted(*THERE(gdbcuda_python_v1), function->name);
 }
 
+static word door(word slot)
+{
+    return (word)*THERE(gdbcuda_doors_v1) + slot * DOOR_SIZE;
+}
+
 /* The code that records calls of the function at that address, or the address itself where it cannot be or an object
  * gets what is its own. */
 word recorded(const struct api_function *function, word original, word asker)
 {
-    word slots = (word)*THERE(gdbcuda_slots_v1), *functions = *THERE(gdbcuda_functions_v1);
+    word *functions = *THERE(gdbcuda_functions_v1);
     struct trace *trace = THERE(gdbcuda_trace);
     word object = trace_object(trace, original), records_all = handed_out_by(function->name);
     const word *filter = records_all ? 0 : filter_of(trace, function->name);
@@ -169,7 +174,7 @@ word recorded(const struct api_function *function, word original, word asker)
     word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
     for (word i = 0; i < taken; i++)
         if (functions[i * FUNCTION_SIZE + FUNCTION_ORIGINAL] == original && trace->names[i] == function->name)
-            return trace->filtered[i] ? trace->filtered[i] : slots + i * SLOT_SIZE;
+            return trace->filtered[i] ? trace->filtered[i] : door(i);
     word slot = __atomic_fetch_add(&trace->slots, 1, __ATOMIC_SEQ_CST);
     if (slot >= MOST_FUNCTIONS)
         return original;
@@ -177,15 +182,15 @@ word recorded(const struct api_function *function, word original, word asker)
     trace->names[slot] = function->name;
     trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
     __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
-    return filter ? filtered(trace, filter, slot, slots + slot * SLOT_SIZE, original) : slots + slot * SLOT_SIZE;
+    return filter ? filtered(trace, filter, slot, door(slot), original) : door(slot);
 }
 
-/* That begins there; MOST_FUNCTIONS for none. Inside of a slot are return addresses. */
+/* Whose door is there; MOST_FUNCTIONS for none. */
 static word slot_at(const struct trace *trace, word address)
 {
-    word offset = address - (word)*THERE(gdbcuda_slots_v1), slot = 0;
-    if (offset / SLOT_SIZE < MOST_FUNCTIONS)
-        return offset % SLOT_SIZE ? MOST_FUNCTIONS : offset / SLOT_SIZE;
+    word offset = address - door(0), slot = 0;
+    if (offset / DOOR_SIZE < MOST_FUNCTIONS)
+        return offset % DOOR_SIZE ? MOST_FUNCTIONS : offset / DOOR_SIZE;
     if (!address || !trace->filters) /* 0 marks those that no code asks before */
         return MOST_FUNCTIONS;
     while (slot < MOST_FUNCTIONS && trace->filtered[slot] != address)

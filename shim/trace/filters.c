@@ -54,19 +54,22 @@ const word *filter_of(const struct trace *trace, const char *name)
     return 0;
 }
 
+enum { NOP = (char)0x90, FRONT = 16 }; /* as at a door: a hook library may move it (doors.S) */
+
 /* Pages of their own, for none is ever both written and executed. 0 where a system has none to be executed. */
 static word code_of(const char *from, word size, const word *targets)
 {
-    word at = (word)system_call(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (word)-1, 0);
+    word all = FRONT + size;
+    word at = (word)system_call(SYS_mmap, 0, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (word)-1, 0);
     if (FAILED(at))
         return 0;
-    for (word i = 0; i < size; i++)
-        ((char *)at)[i] = from[i];
+    for (word i = 0; i < all; i++)
+        ((char *)at)[i] = i < FRONT ? NOP : from[i - FRONT];
     for (word i = 0; i < 2; i++)
-        ((word *)(at + size))[i - 2] = targets[i];
-    if (!system_call(SYS_mprotect, at, size, PROT_READ | PROT_EXEC, 0, 0, 0))
+        ((word *)(at + all))[i - 2] = targets[i];
+    if (!system_call(SYS_mprotect, at, all, PROT_READ | PROT_EXEC, 0, 0, 0))
         return at;
-    system_call(SYS_munmap, at, size, 0, 0, 0, 0);
+    system_call(SYS_munmap, at, all, 0, 0, 0, 0);
     return 0;
 }
 
