@@ -15,10 +15,12 @@ ENDBR64 = b"\xf3\x0f\x1e\xfa"
 NEAR = re.compile(rb"\xe9(....)", re.DOTALL)  # jmp rel32
 THROUGH = re.compile(rb"\xff\x25(....)", re.DOTALL)  # jmp *rel32(%rip)
 BY_RAX = re.compile(rb"\x48\xb8(.{8})(?:\xff\xe0|\x50\xc3)", re.DOTALL)  # movabs, %rax; jmp *%rax, or push and ret
+BY_R10 = re.compile(rb"\x49\xba(.{8})\x41\xff\xe2", re.DOTALL)
 BY_R11 = re.compile(rb"\x49\xbb(.{8})\x41\xff\xe3", re.DOTALL)
-BEGINNINGS = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?(?:[\xe9\x68\xcc]|\xff\x25|\x48\xb8|\x49\xbb)")  # a breakpoint's, too
+# a breakpoint's, too
+BEGINNINGS = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?(?:[\xe9\x68\xcc]|\xff\x25|\x48\xb8|\x49[\xba\xbb])")
 PUSHED = re.compile(rb"\x68(....)\xc7\x44\x24\x04(....)\xc3", re.DOTALL)  # push; movl, 4(%rsp); ret
-FORMS = (NEAR, THROUGH, BY_RAX, BY_R11, PUSHED)
+FORMS = (NEAR, THROUGH, BY_RAX, BY_R10, BY_R11, PUSHED)
 POINTER = 8
 
 

@@ -28,6 +28,11 @@ def is_past(snapshot: ProcessSnapshot, route: Route) -> bool:
     return route.way != WRAP and route.verdict.word in ("driver", "other", "wrong version", "wrong object")
 
 
+def is_unknown(route: Route) -> bool:
+    """Code of no object: nobody can say whose it is, and where it leads."""
+    return route.reached is not None and not route.reached.file
+
+
 def arrives_in_hook(route: Route) -> bool:
     return route.reached is not None and route.reached.layer == "hook"
 
@@ -104,12 +109,16 @@ def places(routes: Sequence[Route], is_each: bool) -> list[list[Route]]:
 def head(snapshot: ProcessSnapshot, past: Sequence[Route]) -> str:
     """ "8 functions go past the hook; 1 hands out memory: cuMemAllocAsync_ptsz". These come first."""
     referred = [route for route in past if route.way != "by name"] or past
-    names = list(dict.fromkeys(route.function for route in referred if not arrives_in_hook(route)))
+    unknown = list(dict.fromkeys(route.function for route in referred if is_unknown(route)))
+    names = list(dict.fromkeys(r.function for r in referred if not arrives_in_hook(r) and not is_unknown(r)))
     misled = list(dict.fromkeys(route.function for route in referred if arrives_in_hook(route)))
     said = [went_past(snapshot, names)] if names else []
     if misled:
         get = "gets" if len(misled) == 1 else "get"
         said.append(f"{counted(len(misled), 'function')} {get} a wrong one of the hook's: {first_of(misled)}")
+    if unknown:
+        lead = "leads" if len(unknown) == 1 else "lead"
+        said.append(f"{counted(len(unknown), 'function')} {lead} into code of no object: {first_of(unknown)}")
     text = "; ".join(said)
     return f"{text}:" if text.endswith(NO_MEMORY) else text
 
@@ -136,13 +145,16 @@ def summary(snapshot: ProcessSnapshot, routes: Sequence[Route]) -> str:
     head = f"{len(names)} function{'' if len(names) == 1 else 's'} reachable"
     if not snapshot.hooks and not snapshot.unsearched_hooks and not any(map(arrives_in_hook, mine)):
         return f"{head}; no hook library is loaded"
-    past = {route.function for route in mine if is_past(snapshot, route) and not arrives_in_hook(route)}
+    unknown = {route.function for route in mine if is_unknown(route)}
+    past = {route.function for route in mine
+            if is_past(snapshot, route) and not arrives_in_hook(route) and not is_unknown(route)}  # fmt: skip
     hooked = {route.function for route in mine if route.verdict.word == "hooked"}
     wrong = {route.function for route in mine if route.verdict.word.startswith("wrong")}
     both = len(hooked & past)
     depends = f" ({both} depend{'s' if both == 1 else ''} on who asks)" if both else ""
     above = "above the hook" if hooked or offers_names(snapshot) else "in the runtime"
-    counts = [(len(wrong), "wrong version"), (len(names - hooked - past - wrong), above),
+    counts = [(len(wrong), "wrong version"), (len(names - hooked - past - wrong - unknown), above),
+              (len(unknown), "unknown"),
               (len({route.function for route in mine} - names), "missing")]  # fmt: skip
     rest = "".join(f", {count} {word}" for count, word in counts if count)
     return f"{head}: {len(hooked)} hooked, {len(past)} past the hook{depends}{rest}"

@@ -59,9 +59,10 @@ class ProcessSnapshot:
     ``layer`` and ``file`` give an object's layer and path; ``symbol_at`` is the debugger's name for exactly that
     address, for objects whose dynamic symbols do not tell; ``is_hidden`` whether a hook library has a function of
     that name that it does not export, ``variable_at`` the variable that holds a stored pointer ("in real_alloc");
-    ``code_at``: ways to read code without the debugger's own; ``may_jump``: which of many functions may begin with a
-    jump, where that can be told for less than by reading each; ``elsewhere``: file, layer and base of what has a
-    namespace of its own; ``memory`` is read anew for each snapshot."""
+    ``code_at``: ways to read code without the debugger's own; ``code_now`` reads code that was made this moment;
+    ``may_jump``: which of many functions may begin with a jump, where that can be told for less than by reading each;
+    ``elsewhere``: file, layer and base of what has a namespace of its own; ``memory`` is read anew for each
+    snapshot."""
 
     def __init__(
         self,
@@ -76,11 +77,12 @@ class ProcessSnapshot:
         code_at: Sequence[Callable[[int, int], bytes]] = (),
         elsewhere: Callable[[int], tuple[str, str, int]] = lambda address: ("", "", 0),
         may_jump: Callable[[Sequence[int]], Sequence[int]] = lambda addresses: addresses,
+        code_now: Callable[[int, int], bytes] | None = None,
     ) -> None:
         self.objects, self.memory, self.table = objects, memory, table
         self.file_of, self._symbol_at, self.is_hidden, self.variable_at = file, symbol_at, is_hidden, variable_at
         self.layers = {linkage: layer(linkage) for linkage in objects.all}
-        self._code_at = code_at or [memory.read]
+        self._code_at, self._code_now = code_at or [memory.read], code_now or memory.read
         self.elsewhere, self.may_jump = elsewhere, may_jump
         self.learned: dict[int, str] = {}  # from answered requests
         self.unsearched_hooks: tuple[str, ...] = ()  # names of those in no search order: audit libraries
@@ -142,6 +144,9 @@ class ProcessSnapshot:
         address = self.recorded.get(address, address)
         address = address if is_final else self.behind_patch(address)
         holder = self.objects.holder(address)
+        if holder is None and not is_final:
+            address = self.behind_island(address) or address
+            holder = self.objects.holder(address)
         if holder is None:
             file, layer, base = self.elsewhere(address)
             symbol, offset = self._symbol_at(address) if file else "", address - base if base else 0
@@ -152,6 +157,10 @@ class ProcessSnapshot:
 
     def behind_patch(self, address: int) -> int:
         return (self.patched(address) if address in self.functions else None) or address
+
+    def behind_island(self, address: int) -> int | None:
+        """Code of no object that a hook library has made to lead to its own."""
+        return self.behind_jump(address, self._code_now) if not self.elsewhere(address)[0] else None
 
     def patched(self, address: int) -> int | None:
         """Where a function of the vendor's leads whose entry was overwritten with a jump into another object's code."""

@@ -102,15 +102,31 @@ static void *(*found)(void *, const char *);
 static get *further;
 static int (*onward)(unsigned long long *, unsigned long);
 static int own_alloc(unsigned long long *block, unsigned long bytes) { return onward(block, bytes); }
+#ifdef ISLAND /* each function that it hands out is reached through code of no file, which it makes then */
+#include <sys/mman.h>
+static void *handed_out(void *to)
+{
+    static unsigned char *next;
+    if (!next)
+        next = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(next, "\\x49\\xbb", 2);
+    memcpy(next + 2, &to, 8);
+    memcpy(next + 10, "\\x41\\xff\\xe3", 3);
+    next += 16;
+    return next - 16;
+}
+#else
+static void *handed_out(void *to) { return to; }
+#endif
 static int own_get(const char *name, void **function, int version, unsigned long long flags, void *status)
 {
     int result = further(name, function, version, flags, status);
     if (!result && !strcmp(name, "cuMemAlloc")) {
         onward = *function;
-        *function = own_alloc;
+        *function = handed_out(own_alloc);
     }
     if (!result && !strcmp(name, "cuGetProcAddress"))
-        *function = own_get;
+        *function = handed_out(own_get);
     return result;
 }
 __attribute__((visibility("default"))) void *dlsym(void *handle, const char *name)

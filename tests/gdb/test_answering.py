@@ -191,10 +191,10 @@ def test_an_answer_that_was_seen_before(scenario: Scenario, compile_c) -> None:
     assert len(found) == len(stops(text)) == 1 + bool(again)
 
 
-@pytest.mark.parametrize("log", ["on", "off"])
-def test_an_answer_of_cuGetProcAddress(scenario: Scenario, compile_c, log: str) -> None:
+@pytest.mark.parametrize("log, flags", [("on", ()), ("off", ()), ("off", ("-DISLAND",))])
+def test_an_answer_of_cuGetProcAddress(scenario: Scenario, compile_c, log: str, flags: tuple[str, ...]) -> None:
     """The hook's own one, found by asking for it: who asks that is the program, not the hook."""
-    hook = compile_c("libgets.so", BY_PROC_ADDRESS, "-shared", "-fvisibility=hidden")
+    hook = compile_c("libgets.so", BY_PROC_ADDRESS, "-shared", "-fvisibility=hidden", *flags)
     for program, asker in ("runtime_alloc", "runtime"), (compile_c("asks", ASKS_TWICE, f"-I{scenario.shim}"), "app"):
         text = scenario.run(program, f"cuda-dlsym log {log}", "cuda-break cuMemAlloc", "RUN",
                             "cuda-dlsym log show cuMemAlloc", hook=hook)  # fmt: skip

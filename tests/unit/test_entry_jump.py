@@ -18,6 +18,7 @@ FORMS = {
     "through": b"\xff\x25" + struct.pack("<i", 0) + RAW,
     "rax": b"\x48\xb8" + RAW + b"\xff\xe0",
     "rax, pushed": b"\x48\xb8" + RAW + b"\x50\xc3",
+    "r10": b"\x49\xba" + RAW + b"\x41\xff\xe2",
     "r11": b"\x49\xbb" + RAW + b"\x41\xff\xe3",
     "pushed": b"\x68" + RAW[:4] + b"\xc7\x44\x24\x04" + RAW[4:] + b"\xc3",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -146,6 +147,14 @@ def test_a_rewritten_slot_leads_to_code_of_another_name(
     how, asker = "the slot of libprogram.so leads there", snapshot.file_of(process.of["program"])
     wanted = Answering("cuInit", process.reached(library, name), how, asker=asker)
     assert answering.found(snapshot, frozenset({"cuInit"})) == ([wanted] if found else [])
+
+
+@pytest.mark.parametrize(("to", "found"), [("hook", True), ("driver", False)])
+def test_code_of_no_object_leads_to_a_hook_library(process: RouteProcess, to: str, found: bool) -> None:
+    snapshot, name = process.snapshot(*ORDER), {"hook": "own", "driver": "helper"}[to]
+    island = ctypes.create_string_buffer(b"\x49\xba" + struct.pack("<Q", process.address(to, name)) + b"\x41\xff\xe2")
+    there = ctypes.addressof(island)
+    assert snapshot.reached(there) == (process.reached(to, name) if found else Reached(there, (), "", ""))
 
 
 def asked(name: str, names: tuple[str, ...], layer: str = "hook", **more: Any) -> Request:

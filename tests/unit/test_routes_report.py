@@ -14,6 +14,8 @@ from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 from gdbcuda.text import render
 
+OF_NOBODY = route("cuMemAlloc_v2", word="other")._replace(reached=Reached(0x77, (), "", ""))
+
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouteProcess]:
@@ -50,9 +52,17 @@ def rows_of(found: list[Route]) -> list[list[str]]:
      "1 function reachable: 0 hooked, 1 past the hook"),
     ("program hook", [route("cuInit", word="wrong object", there="driver")],
      "1 function reachable: 0 hooked, 1 past the hook, 1 wrong version"),
+    ("program hook", [OF_NOBODY], "1 function reachable: 0 hooked, 0 past the hook, 1 unknown"),
 ])  # fmt: skip
 def test_summaries(process: RouteProcess, order: str, found: list[Route], expected: str) -> None:
     assert report.summary(process.snapshot(*order.split()), found) == expected
+
+
+def test_what_leads_into_code_of_no_object_is_not_said_to_go_past(process: RouteProcess) -> None:
+    snapshot, past = process.snapshot("program", "hook"), route("cuInit", word="driver", there="driver")
+    said = "1 function goes past the hook, and none hands out memory"
+    assert report.head(snapshot, [past]) == f"{said}:"
+    assert report.head(snapshot, [past, OF_NOBODY]) == f"{said}; 1 function leads into code of no object: cuMemAlloc_v2"
 
 
 def test_colours_say_layer_and_verdict() -> None:

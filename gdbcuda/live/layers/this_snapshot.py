@@ -180,7 +180,7 @@ def now() -> ProcessSnapshot:
     memory = process.in_pages(process.InferiorMemory())
     found = ProcessSnapshot(
         objects(), memory, table_version.table(), layer_teller(), file_of, symbol_at, is_hidden, variable_at,
-        code_readers(), in_other_namespace, jumping_entries.among,
+        code_readers(), in_other_namespace, jumping_entries.among, process.InferiorMemory().read,
     )
     searched = {file_of(one) for one in found.objects.all}
     found.unsearched_hooks = tuple(os.path.basename(file) for file in noticed.hooks() if file not in searched)
