@@ -201,7 +201,7 @@ def test_what_is_meant_for_the_programs_python_reaches_it_alone(local: Scenario)
 def test_a_hook_library_a_breakpoint_and_memory(local: Scenario) -> None:
     stop, script = "cuMemAlloc if caller in load_weights", ROOT / "shim" / "sample" / "train.py"
     done = run(local, "--hook", local.hook, "--break", stop, "--memory", "--", PYTHON, script)
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "") and "_exit" not in done.stderr
     assert "cuda-load: hook libgdbcuda-hook.so is loaded, first in the search order\n" in done.stderr
     assert len(re.findall(r"called by train.py:\d+ in allocate\(\)", done.stderr)) == 1
     assert "cuda-memory: not freed at exit: 1 block" in done.stderr

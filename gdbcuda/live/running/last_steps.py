@@ -21,6 +21,8 @@ from gdbcuda.live.stopping import signals
 SENT = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")  # by users and launchers; rarely, so that a stop costs nothing
 FATAL = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS")
 SIGNALLED = 128
+# as a command, whose output is kept: gdb tells of each name that it does not know yet
+PLACED = "python __import__('gdbcuda.live.running.last_steps', fromlist=['*']).place()"
 LOW = 0xFF  # what a parent hears of an exit status
 _exits: list[Exit] = []
 
@@ -46,9 +48,13 @@ class Exit(gdb.Breakpoint):
 def watch() -> None:
     """Behind the user's own breakpoints, which are numbered from 1."""
     signals.UNTOLD.update(SENT)
-    _exits.append(Exit())
+    gdb_cli.execute(PLACED)
     gdb_cli.execute(f"catch signal {' '.join(SENT)}")
     gdb_cli.execute(f"commands {int(gdb.parse_and_eval('$bpnum'))}\nsilent\nend")
+
+
+def place() -> None:
+    _exits.append(Exit())
 
 
 def switch(is_on: bool) -> None:
