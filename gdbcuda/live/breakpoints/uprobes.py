@@ -62,12 +62,13 @@ def tell_of_jump(number: int, address: int, there: bytes, jump: bytes) -> None:
 def is_at(address: int) -> bool:
     """An int3 that is neither gdb's, which reads what is below its own, nor ours nor the file's. (Over a link nobody
     knows what the file has.)"""
+    return process.connection() == "native" and is_others(address)
+
+
+def is_others(address: int) -> bool:
+    """Of a process of this machine."""
     with suppress(Unreadable):
-        return (
-            process.connection() == "native"
-            and process.original_code(address, 1) == INT3
-            and process.differs_from_file(address, 1)
-        )
+        return process.original_code(address, 1) == INT3 and process.differs_from_file(address, 1)
     return False
 
 
@@ -77,7 +78,8 @@ def text(number: int, function: str, file: str) -> str:
 
 def tell_of_calls(file: str, functions: Mapping[int, str]) -> None:
     """Of those, by their addresses, that a log by stops is to have."""
-    kept = [name for address, name in functions.items() if is_at(address)]
+    is_here = process.connection() == "native"
+    kept = sorted(name for address, name in functions.items() if is_here and is_others(address))
     if kept:
         of = visible(f"{some(kept, MOST_NAMED)} of {os.path.basename(file)}")
         console.write(f"Not recorded are calls of {of}:{WHY}")

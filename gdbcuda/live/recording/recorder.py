@@ -215,7 +215,8 @@ class Recorder(LogNotes):
 
     def plant_functions(self, linkage: Linkage, state: RecordedProcess) -> None:
         planted = dict[int, str]()
-        for spot in planting.spots(linkage, self.wish.functions, self.wish.places):
+        # by address: gdb sorts all places anew for each, and takes a third less where they are in order
+        for spot in sorted(planting.spots(linkage, self.wish.functions, self.wish.places)):
             function = table_version.function(spot.symbol)
             is_taken = spot.address in state.entries or answering_code.is_overwritten(spot.address)
             if function is not None and not is_taken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import gdb
@@ -61,7 +62,11 @@ class FunctionEntry(Watcher):
     ) -> None:
         super().__init__(recorder, spot.address + behind.offset)
         self.spot, self.function, self.behind = spot, function, behind
-        self.arguments = abi.locate(function, process.machine())
+
+    @cached_property
+    def arguments(self) -> Sequence[abi.ValuePlace]:
+        """(Of thousands of functions few are called.)"""
+        return abi.locate(self.function, process.machine())
 
     def look(self) -> bool:
         call = self.recorder.entered(self.spot, self.function, self.arguments, self.behind)
