@@ -1,7 +1,7 @@
 """Which functions the compiler has split: gcc calls what is rarely executed NAME.cold.
 
 Only the names in the file's string table are asked for, which it may share with other symbols: gdb then says where the
-part is, if it is. To ask gdb for each function takes a millisecond.
+part is, if it is. To ask gdb for each function takes a millisecond: two seconds of a log by rings through a gdbserver.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live.process.caching import until_objects_change
 from gdbcuda.live.process.objects.loaded_objects import object_of, objfile_of
+from gdbcuda.live.process.state import strip_prefix
 
 COLD = re.compile(rb"([^\0]+)\.cold\0")
 
@@ -20,21 +21,34 @@ COLD = re.compile(rb"([^\0]+)\.cold\0")
 @until_objects_change
 def names_in(file: str) -> frozenset[str] | None:
     """Of the object with that name; None where its file cannot be read here."""
-    from gdbcuda import elf  # loaded when first used
-
     objfile = objfile_of(file)
     if objfile is None:
         return None
     found: set[str] = set()
     for one in gdb.objfiles():
         if one is objfile or one.owner is objfile:  # what was stripped from it
-            try:
-                strings = elf.open(one.filename or "").contents(".strtab")
-            except UserError:
+            strings = strings_of(one)
+            if strings is None:
                 return None
-            raw = strings.read(0, strings.readable) if strings is not None else b""
-            found.update(name.decode(errors="replace") for name in COLD.findall(raw))
+            found.update(name.decode(errors="replace") for name in COLD.findall(strings))
     return frozenset(found)
+
+
+def strings_of(objfile: gdb.Objfile) -> bytes | None:
+    """None where it cannot be read here. For one that gdb reads at the far end of a link stands the file of that name
+    of this machine, if it was built with it and no names were taken from it."""
+    from gdbcuda import elf  # loaded when first used
+
+    name = objfile.filename or ""
+    path = strip_prefix(name)
+    try:
+        file = elf.open(path)
+        if path != name and not (file.build_id == objfile.build_id is not None and file.symtab.has_local_functions):
+            return None
+        strings = file.contents(".strtab")
+        return strings.read(0, strings.readable) if strings is not None else b""
+    except UserError:
+        return None
 
 
 def may_have_cold_part(address: int, name: str) -> bool:
