@@ -144,6 +144,9 @@ static void give_rest_back(const word *ring)
     give_unused_back(fronts + records * front, sizeof(word), records * MORE_ROOM, ring[RING_MORE_BEFORE], ring[RING_MORE]);
 }
 
+/* From so many on, a thread takes over the ring of one that has ended. */
+word ring_few = MOST_RINGS;
+
 /* Programs that start a thread for each request have more than MOST_RINGS in time. */
 static word *ring_of_ended(word *records)
 {
@@ -162,9 +165,13 @@ static word *ring_of_ended(word *records)
 
 static word *made(void)
 {
-    word *state = gdbcuda_recorder_v1, number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
-    word wanted = records_wanted(number), records = wanted;
-    word *ring = number < MOST_RINGS ? ring_mapped(&records) : ring_of_ended(&records);
+    word *state = gdbcuda_recorder_v1, count = __atomic_load_n(&state[STATE_COUNT], __ATOMIC_SEQ_CST), number = MOST_RINGS;
+    word wanted = records_wanted(count), records = wanted;
+    word *ring = count < ring_few ? 0 : ring_of_ended(&records);
+    if (!ring) {
+        number = __atomic_fetch_add(&state[STATE_COUNT], 1, __ATOMIC_SEQ_CST);
+        ring = number < MOST_RINGS ? ring_mapped(&records) : 0;
+    }
     if (!ring)
         return 0;
     room = records;

@@ -22,6 +22,7 @@ static inline word ring_size(word records)
 }
 
 #define FEWEST 16 /* records of a ring, of 16 KB: so many a thread gets wherever there is room for them */
+#define FEW_RINGS 64 /* that a program traced without a debugger has at once, unless more of its threads live */
 
 /* Makes the calling thread's; 0 where there is none, which is counted. */
 word *ring_made(void);
@@ -49,6 +50,8 @@ static inline void ring_tell_time(word *ring, word ticks)
     if (RARELY(ticks - ring[RING_LATER_TICKS] > PAIR_EVERY))
         ring_look_at_clock(ring);
 }
+
+extern word ring_few;
 
 /* Where rings are kept in files: the records of a new ring get one, as does what time it is, and what there is not. The
  * first says how many records there is room for, of those that are wanted. */

@@ -42,6 +42,8 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     if (wanted)
         gdbcuda_recorder_v1[STATE_RECORDS] = records;
     gdbcuda_recorder_v1[STATE_SHARED] = number_in(value_of(environment, "GDBCUDA_TRACE_SHARED"));
+    if (*value_of(environment, "GDBCUDA_TRACE")) /* who reads the rings in memory, such as a debugger, wants those of all */
+        ring_few = FEW_RINGS;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
     ranks_begin(&gdbcuda_trace, environment);
     filters_begin(&gdbcuda_trace);

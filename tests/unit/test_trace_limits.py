@@ -75,6 +75,16 @@ def test_more_threads_one_after_the_other_than_there_is_room_for(shim: Path, tra
     assert said.stdout.startswith("2201 calls of 2 functions in 1101 threads") and said.stderr == ""
 
 
+def test_threads_that_have_ended_leave_little_on_the_disk(shim: Path, traced: Path, tmp_path: Path) -> None:
+    line = [*tracing(tmp_path / "calls")[:-1], "--last", "1024", "--", str(traced), "one-by-one", "200"]
+    found = run(shim, tmp_path / "calls", *line)
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    files = [one.stat() for one in (tmp_path / "calls").glob("*.ring")]
+    assert len(files) == 201 and min(one.st_size for one in files) > 1024 * 640
+    assert sum(one.st_blocks * 512 for one in files) < 80 * 1024 * 640
+    assert found.log("summary").stdout.startswith("401 calls of 2 functions in 201 threads")
+
+
 def on_small_disk(shim: Path, place: Path, size: str, *then: str) -> str:
     """What ``then`` prints, with a disk of that size at the place; the place is as before for everybody else."""
     script = f"mount -t tmpfs -o size={size} none {place} && " + "; ".join(then)
