@@ -57,8 +57,10 @@ def timeline(lanes: Timeline) -> Data:
     def seconds(cell: dict[str, float]) -> Data:
         return {NAMES.get(letter, "failed"): round(spent, record.DIGITS) for letter, spent in cell.items()}
 
-    columns = {thread: list(map(seconds, lane)) for thread, lane in sorted(lanes.lanes.items())}
-    return {"start": lanes.start, "column": lanes.step, "threads": columns}
+    threads, kernel = ({thread: list(map(seconds, lane)) for thread, lane in sorted(some.items())}
+                       for some in (lanes.lanes, lanes.kernel))  # fmt: skip
+    in_kernel = {"kernel": kernel} if kernel else {}
+    return {"start": lanes.start, "column": lanes.step, "threads": threads, **in_kernel}
 
 
 def diff(found: Diff, writers: tuple[CallWriter, CallWriter]) -> Data:

@@ -135,6 +135,19 @@ def write_log(path: Path, name: str, layer: str, start: float, end: float) -> No
     sink.close()
 
 
+def test_the_timeline_has_a_lane_for_the_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Below that of the thread, also where the system call is inside a call of the API."""
+    calls, kernel, joined = (tmp_path / name for name in ("calls.jsonl", "kernel.jsonl", "joined.jsonl"))
+    write_log(calls, "cuInit", "driver", 0.0, 0.001)
+    write_log(kernel, "openat", "kernel", 0.0005, 0.0007)
+    assert cli.main(["log", "kernel", "-o", str(joined), str(calls), str(kernel)]) == 0
+    capsys.readouterr()
+    assert cli.main(["log", "timeline", str(joined)]) == 0
+    thread, system, said, *_ = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"T1 +i+", thread) and re.fullmatch(r"T1 kernel +\.+x+\.+", system)
+    assert "i=init, x=system call" in said
+
+
 @pytest.mark.parametrize("end, remark", [(0.0012, "are 200 us apart at least\n"), (0.0009, "")])
 def test_every_view_of_a_joined_log_says_how_far_its_clocks_are_apart(tmp_path: Path, end: float, remark: str) -> None:
     calls, kernel, joined = (tmp_path / name for name in ("calls.jsonl", "kernel.jsonl", "joined.jsonl"))
