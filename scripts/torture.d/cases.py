@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -98,6 +99,10 @@ def play(work: Work) -> Result:
                 play_case(work, build, sessions.choose(build, number), number, plain, result)
     except Unfit as problem:
         result.left_out = f"--seed {work.seed} --case {work.build * PER_BUILD}: {problem} [{build}]"
+    except OSError as problem:  # no room on the disk, say: it is no finding, and what others have found is told
+        result.error = f"--seed {work.seed} --case {work.build * PER_BUILD}: {problem}"
+        for pid in processes.below(build.folder):
+            processes.send(pid, signal.SIGKILL)
     except Failed as problem:
         result.error = f"--seed {work.seed} --case {work.build * PER_BUILD}: {problem} [{build}]"
     if not result.findings and not result.error:

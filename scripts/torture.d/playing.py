@@ -22,6 +22,7 @@ from processes import alive, descendants, mine, send
 from sessions import Session
 
 TICK = 0.004  # seconds between looks
+MOST_WORDS = 1 << 26  # bytes that gdb may say: a run of 60 stops says some hundred thousand
 
 
 @dataclass
@@ -111,6 +112,9 @@ class Run:
                     self.outcome.stuck = f"{where}; {self.progress.last_part()}"
                     self.outcome.slow = self.progress.is_slow
                     break
+                if self.place.text.stat().st_size > MOST_WORDS:
+                    self.outcome.stuck = f"gdb has written {MOST_WORDS >> 20} MiB; {self.progress.last_part()}"
+                    break
                 self.look()
                 time.sleep(TICK)
         self.outcome.seconds = time.monotonic() - self.began
@@ -118,6 +122,8 @@ class Run:
         self.outcome.gdb_status = self.gdb.returncode
         self.outcome.out, self.outcome.text = read(self.place.out), "\n".join(read(self.place.text))
         self.outcome.log = read(self.place.log)
+        if self.place.text.stat().st_size > MOST_WORDS:
+            os.truncate(self.place.text, MOST_WORDS >> 6)
         return self.outcome
 
     def start_gdb(self, text: Any) -> subprocess.Popen[bytes]:
