@@ -32,8 +32,9 @@ def plan(function: int, code: bytes, elsewhere: Body = ()) -> Detour:
     """Of the function whose bytes are ``code``; `NoDetour` where none is safe. ``elsewhere``: as for `detour.plan`."""
     under = covered(function, code)
     end = under[-1][0] + len(under[-1][1].raw)
-    if elsewhere or may_jump_back(code, end - function) or any(function <= to < end for to in targets(under)):
-        refuse_jumps(function, code, end, under, elsewhere)
+    last = last_that_may_jump_back(code, end - function)
+    if elsewhere or last >= 0 or any(function <= to < end for to in targets(under)):
+        refuse_jumps(function, code, end, under, elsewhere, last)
     return Detour(function, code[:JUMP_SIZE], tuple(under), end, function, (), (), ())
 
 
@@ -57,25 +58,34 @@ def covered(function: int, code: bytes) -> list[tuple[int, Instruction]]:
     return found
 
 
-def may_jump_back(code: bytes, end: int) -> bool:
-    """Whether there are bytes which, as an instruction, would lead to one of the first ``end`` bytes, or anywhere."""
+def last_that_may_jump_back(code: bytes, end: int) -> int:
+    """Where the last bytes are which, as an instruction, would lead to one of the first ``end`` bytes; the end of the
+    code where one may lead anywhere, -1 for none."""
     if THROUGH_REGISTER.search(code):
-        return True
-    short = (found.start() + 2 + found[1][0] - 256 for found in SHORT.finditer(code[:FIRST]))
-    long = (found.start() + 5 + struct.unpack("<i", found[1])[0] for found in LONG.finditer(code))
-    return any(0 <= target < end for target in (*short, *long))
+        return len(code)
+    short = ((found.start(), 2 + found[1][0] - 256) for found in SHORT.finditer(code[:FIRST]))
+    long = ((found.start(), 5 + struct.unpack("<i", found[1])[0]) for found in LONG.finditer(code))
+    return max((at for at, distance in (*short, *long) if 0 <= at + distance < end), default=-1)
 
 
-def refuse_jumps(function: int, code: bytes, end: int, under: Body, elsewhere: Body) -> None:
+def refuse_jumps(function: int, code: bytes, end: int, under: Body, elsewhere: Body, last: int) -> None:
+    """Behind the ``last`` offset no instruction of the function leads back."""
     try:
-        body = [(function + at, one) for at, one in instructions(code)]
+        body = [(function + at, one) for at, one in up_to(last, code)]
     except UnknownInstruction as reason:
         raise NoDetour(f"not every instruction of the function is understood ({reason})") from None
-    found = next((to for to in jumps((*body, *elsewhere), function) if function <= to < end), None)
+    found = next((to for to in jumps((*under, *body, *elsewhere), function) if function <= to < end), None)
     if found is not None:
         raise NoDetour(f"its own code jumps back into its first bytes ({found - function:+d})")
     if len(under) > 1 and may_lead_anywhere(body):
         raise NoDetour("a jump through a table or a register may lead back into the function's first instructions")
+
+
+def up_to(last: int, code: bytes) -> Iterator[tuple[int, Instruction]]:
+    for at, one in instructions(code):
+        if at > last:
+            return
+        yield at, one
 
 
 def jumps(body: Body, function: int) -> Iterator[int]:

@@ -24,6 +24,7 @@ def plan(code: str) -> int:
         (f"{MOVE} c3", 6),
         (f"{PROLOGUE} e8 f6ffffff 5b c9 c3", 5),  # calls itself
         (f"{PROLOGUE} ebfe 5b c9 c3", 5),  # a loop behind them
+        (f"{PROLOGUE} b8 ebf80000 5b c9 c3 06", 5),  # a number that could be a jump, and data behind the function's end
     ],
 )
 def test_an_entry_that_can_jump(code: str, moved: int) -> None:
