@@ -76,7 +76,7 @@ class ProcessReading:
         for details in self.places.details(seen.found):
             self.note("place", **details)
         self.say_what_was_missed()
-        if self.process.without_file:
+        if self.process.threads_without_file:
             self.log.problems[without_room(self.process)] += 1
         if some:
             self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
@@ -205,7 +205,9 @@ def why_lost(one: ThreadFile) -> str:
 
 
 def without_room(process: TracedProcess) -> str:
-    threads = sorted(process.without_file)
-    if len(threads) == 1:
+    """On a full disk not even the numbers of all threads."""
+    threads, count = sorted(process.without_file), process.threads_without_file
+    if count == len(threads) == 1:
         return f"thread {threads[0]} of process {process.pid}: no room for its calls"
-    return f"{len(threads)} threads of process {process.pid} ({threads[0]} to {threads[-1]}): no room for their calls"
+    which = f" ({threads[0]} to {threads[-1]})" if len(threads) == count else ""
+    return f"{count} threads of process {process.pid}{which}: no room for their calls"

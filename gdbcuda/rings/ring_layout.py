@@ -84,8 +84,10 @@ RING_RECORD = FRONT["SIZE"] + MORE_ROOM  # words of a ring for a record
 STACK_BIT, FLOATS_BIT, OUTS_BIT, INS_BIT, CALLERS_BIT, HAS_OUT_BIT, PLACE_BIT = 12, 16, 20, 26, 32, 37, 38
 
 # The file of a traced process: this, at RING_HEADER words its entries. TICKS, MONOTONIC and REALTIME are one moment.
-# MISSED: calls that found no ring, once the program has confined itself.
-PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME", "MISSED")
+# MISSED: calls that found no ring, once the program has confined itself. WITHOUT_FILE: threads that have no file; only
+# the first MOST_TOLD_THREADS have an entry, and none for which a full disk has no room.
+PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "REALTIME", "MISSED", "WITHOUT_FILE")
+MOST_TOLD_THREADS = 64
 MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 # What its rings refer to: a function by the number of its slot, whose ADDRESS is in the OBJECT (the number of another
 # entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of
@@ -169,8 +171,9 @@ NUMBERS = ("VERSION", "FILE_VERSION", "FILE_HEADER", "REGISTERS", "STACK_WORDS",
            "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT",
            "OUTS_BIT", "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "DOOR_SIZE", "RING_HEADER",
            "SEEN_AT", "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE",
-           "A_FOLDER", "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "MOST_ENTRIES", "CALL_BEGINS", "IS_PYTHON",
-           "MOST_PYTHON", "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK", "MAGIC_CODE")  # fmt: skip
+           "A_FOLDER", "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "MOST_TOLD_THREADS", "MOST_ENTRIES",
+           "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK",
+           "MAGIC_CODE")  # fmt: skip
 
 
 def header() -> str:

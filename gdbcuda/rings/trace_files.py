@@ -58,7 +58,7 @@ class TracedProcess:
     has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
     wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``past_plt``: what
     they call through slots is not recorded; ``missed``: calls of threads that could note none, once the program had
-    confined itself; ``rank``: what its launcher calls it."""
+    confined itself; ``threads_without_file``: how many, told or not; ``rank``: what its launcher calls it."""
 
     pid: int = 0
     parent: int = 0
@@ -73,6 +73,7 @@ class TracedProcess:
     past_libc: set[str] = field(default_factory=set)
     past_plt: set[str] = field(default_factory=set)
     missed: int = 0
+    threads_without_file: int = 0
     rank: str = ""
 
 
@@ -107,6 +108,7 @@ def process(raw: bytes) -> TracedProcess:
             found.past_plt.add(os.path.basename(objects[where].file))
         elif kind == A_FOLDER:
             found.folder = text
+    found.threads_without_file = max(words[PROCESS["WITHOUT_FILE"]] % MOST_PIDS, len(found.without_file))
     return found
 
 

@@ -106,11 +106,16 @@ static void write_entry(const struct trace *trace, long file, word index)
 }
 
 /* Opened each time: a program may close every file that it does not know. */
-static void write_entry_later(const struct trace *trace, word index)
+static long opened_again(const struct trace *trace)
 {
     struct path path;
     trace_path(&path, trace, trace->file, 0);
-    long file = CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    return CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void write_entry_later(const struct trace *trace, word index)
+{
+    long file = opened_again(trace);
     if (FAILED(file))
         return;
     write_entry(trace, file, index);
@@ -130,7 +135,9 @@ static void write_entry_in_memory(const struct trace *trace, word index)
 /* In a forked child: they are its parent's. */
 static void forget_threads(struct trace *trace)
 {
-    for (word i = 0; trace->pid && trace->pid != trace->making && i < trace->entries_count && i < MOST_ENTRIES; i++)
+    if (!trace->pid || trace->pid == trace->making)
+        return;
+    for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
         if (trace->entries[i][ENTRY_KIND] == A_THREAD_WITHOUT_FILE)
             trace->entries[i][ENTRY_KIND] = 0;
 }
@@ -144,6 +151,7 @@ static void write_process(struct trace *trace, long file)
     header[PROCESS_REALTIME] = nanoseconds(CLOCK_REALTIME);
     write_at(file, header, sizeof header, 0);
     forget_threads(trace);
+    trace->without_file = 0;
     for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
         write_entry(trace, file, i);
 }
@@ -214,6 +222,32 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
     else if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? trace_process_file(trace) : trace->file != 0)
         write_entry_later(trace, index);
     return index + 1;
+}
+
+/* Others count meanwhile. */
+static void write_without_file(struct trace *trace)
+{
+    word written = 0;
+    long file = opened_again(trace);
+    if (FAILED(file))
+        return;
+    while (written != __atomic_load_n(&trace->without_file, __ATOMIC_SEQ_CST)) {
+        written = __atomic_load_n(&trace->without_file, __ATOMIC_SEQ_CST);
+        write_at(file, &written, sizeof written, PROCESS_WITHOUT_FILE * sizeof(word));
+    }
+    CALL(close, file);
+}
+
+/* The beginning of the file is there, also where the disk has no room for another entry. */
+void trace_without_file(struct trace *trace, word thread)
+{
+    word count = __atomic_add_fetch(&trace->without_file, 1, __ATOMIC_SEQ_CST);
+    if (count <= MOST_TOLD_THREADS)
+        trace_entry(trace, A_THREAD_WITHOUT_FILE, thread, 0, 0, "");
+    if (!trace->confined)
+        write_without_file(trace);
+    else if (trace_can_tell(trace) && *trace->ours)
+        __atomic_fetch_add(trace->mapped - RING_HEADER + PROCESS_WITHOUT_FILE, 1, __ATOMIC_RELAXED);
 }
 
 void trace_gone(struct trace *trace, word object)

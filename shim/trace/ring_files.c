@@ -112,14 +112,14 @@ word ring_keep(word *ring, word wanted)
     }
     forget(ring, size);
     if (has_file)
-        trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, ring[RING_LWP], 0, 0, "");
+        trace_without_file(&gdbcuda_trace, ring[RING_LWP]);
     return wanted < IN_MEMORY ? wanted : IN_MEMORY;
 }
 
 void ring_failed(void)
 {
     if (gdbcuda_trace.folder[0] && trace_process_file(&gdbcuda_trace))
-        trace_entry(&gdbcuda_trace, A_THREAD_WITHOUT_FILE, (word)CALL(gettid, 0), 0, 0, "");
+        trace_without_file(&gdbcuda_trace, (word)CALL(gettid, 0));
 }
 
 /* Before, the thread has an entry that says so. */

@@ -45,6 +45,7 @@ struct trace {
     word filters_size;
     word entries_count;
     word entries[MOST_ENTRIES][ENTRY_SIZE];
+    word without_file; /* threads, of process pid */
     /* Once no system call may be made: */
     word confined;
     word *mapped; /* the entries in the file, 0 where there is none */
@@ -60,6 +61,7 @@ void trace_program(char *path, word room);
 void trace_move(struct trace *to, const struct trace *from);
 word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text);
 void trace_gone(struct trace *trace, word object);
+void trace_without_file(struct trace *trace, word thread); /* in the process's file, which is there */
 word trace_object(const struct trace *trace, word address);
 int trace_can_tell(const struct trace *trace);
 void trace_confined(struct trace *trace, int is_worth_a_file); /* makes the last system calls */

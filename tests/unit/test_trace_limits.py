@@ -101,16 +101,21 @@ def has_mounts() -> bool:
 needs_mounts = pytest.mark.skipif(not has_mounts(), reason="no mounts of one's own here")
 
 
-def traced_on_small_disk(shim: Path, traced: Path, folder: Path, size: str, option: str = "") -> str:
+def traced_on_small_disk(shim: Path, traced: Path, folder: Path, size: str, option: str = "",
+                         way: str = "threads 400") -> str:  # fmt: skip
     start = " ".join(tracing(folder / "calls")).replace(" trace ", f" trace {option} ")
     log = f"{sys.executable} -m gdbcuda log summary {folder}/calls"
-    return on_small_disk(shim, folder, size, f"cd {ROOT}; {start} {traced} threads 400; echo status $?", log)
+    return on_small_disk(shim, folder, size, f"cd {ROOT}; {start} {traced} {way}; echo status $?", log)
 
 
 @needs_mounts
 def test_a_disk_without_room(shim: Path, traced: Path, tmp_path: Path) -> None:
-    text = traced_on_small_disk(shim, traced, tmp_path, "64k")
-    assert "status 0" in text and re.search(r"\d+ threads of process \d+ \(\d+ to \d+\): no room for their calls", text)
+    """Nor for what is to be said of each thread."""
+    text = traced_on_small_disk(shim, traced, tmp_path, "64k", way="one-by-one 60")
+    some = re.search(r"calls of \d functions in (\d+) thread", text)
+    none = re.search(r"(\d+) threads of process \d+: no room for their calls", text)
+    assert "status 0" in text and some is not None and none is not None, text
+    assert int(some[1]) + int(none[1]) == 61
 
 
 @needs_mounts

@@ -46,11 +46,12 @@ def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> 
     assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
 
 
-@pytest.mark.parametrize("what, said", [("link", "is a symbolic link"), ("open", "others may enter"), ("own", "")])
+@pytest.mark.parametrize("what, said", [("link", "is a symbolic link"), ("nowhere", "is a symbolic link"),
+                                        ("open", "others may enter"), ("own", "")])  # fmt: skip
 def test_a_folder_that_is_there_is_ones_own(trace: Trace, traced: Path, tmp_path: Path, what: str, said: str) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
-    if what == "link":
-        (tmp_path / "calls").symlink_to("elsewhere")
+    if said == "is a symbolic link":
+        (tmp_path / "calls").symlink_to("elsewhere" if what == "link" else what)
     else:
         (tmp_path / "calls").mkdir()
         (tmp_path / "calls").chmod(0o755 if what == "open" else 0o700)

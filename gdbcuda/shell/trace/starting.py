@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,17 +104,23 @@ def new_folder(wanted: str | None, program: str) -> str:
             os.mkdir(folder, 0o700)
         require_own(folder)
     except FileExistsError:
+        refuse_link(folder)
         raise UserError(f"{folder} is there already, and not empty: name another folder with -o") from None
     except OSError as problem:
         raise cannot(f"make the folder {folder}", problem) from None
     return folder
 
 
+def refuse_link(folder: str) -> None:
+    """Also where it leads nowhere."""
+    if os.path.islink(folder):
+        raise UserError(f"{folder} is a symbolic link: name a folder of your own with -o")
+
+
 def require_own(folder: str) -> None:
     """Who else may write there could exchange the files."""
+    refuse_link(folder)
     found = os.lstat(folder)
-    if stat.S_ISLNK(found.st_mode):
-        raise UserError(f"{folder} is a symbolic link: name a folder of your own with -o")
     if found.st_uid != os.geteuid():
         raise UserError(f"{folder} is somebody else's: name a folder of your own with -o")
     if found.st_mode & 0o077:
