@@ -71,7 +71,8 @@ def adapter_wrong(subject: Subject) -> Answer:
     if adapter is None or not subject.hidden_is_known:
         return None
     missing = [name for name in adapter.functions if not _is_defined(subject, name)]
-    return Answered(f"names {', '.join(missing)}, which the library has not") if missing else None
+    names = ", ".join(missing)
+    return Answered(f"names {names}, which the library has not, or only inside of other functions") if missing else None
 
 
 def _is_defined(subject: Subject, name: str) -> bool:
