@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Callable, NamedTuple
 
 from gdbcuda import api
+from gdbcuda.cpython.interpreters import RUNTIME
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Definition, Linkage, Linkages
 from gdbcuda.machine import entry_jump
@@ -182,7 +183,7 @@ class ProcessSnapshot:
     @cached_property
     def may_be_patched(self) -> bool:
         """Somebody here makes code writable: reading the entries of all functions costs a link a packet for each."""
-        return any(one.symbols.undefined(PATCHING) for one in self.in_layer("hook", "app"))
+        return any(makes_code_writable(one) for one in self.in_layer("hook", "app"))
 
     def names_at(self, address: int, holder: Linkage) -> tuple[str, ...]:
         names = self.functions.get(address) or holder.symbols.by_address.get(address, ())
@@ -199,6 +200,11 @@ class ProcessSnapshot:
         names = (definition.name, *(name for name in names if name != definition.name))
         offset = definition.address - linkage.image.base
         return Reached(definition.address, names, self.file_of(linkage), self.layers[linkage], offset)
+
+
+def makes_code_writable(one: Linkage) -> bool:
+    """Of others: an interpreter of Python does so with code that it has made itself, since 3.12."""
+    return bool(one.symbols.undefined(PATCHING)) and not one.symbols.exported(frozenset((RUNTIME,)))
 
 
 @lru_cache(maxsize=4)  # the next snapshot is of the same objects, but for one

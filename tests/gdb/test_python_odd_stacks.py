@@ -41,6 +41,7 @@ ctypes.CDLL(sys.argv[1]).cublasCreate_v2()
 LIBRARY = """
 int cuMemAlloc_v2(void **block, unsigned long size);
 int cublasCreate_v2(void) { static void *block; return cuMemAlloc_v2(&block, 4000); }
+__attribute__((constructor)) static void begin(void) { static void *block; cuMemAlloc_v2(&block, 5000); }
 """
 LINES = {text: number for number, text in enumerate(PROGRAM.splitlines(), 1)}
 NAMED = LINES["def outer(): run(interpreters.create(*kinds), INNER)"]
@@ -66,14 +67,16 @@ def frames(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("version", [one for one in HERE if one in ("3.9", NEWEST)])
-def test_every_line_that_can_be_read(local: Scenario, program: tuple[str, ...], version: str) -> None:
+def test_every_line_that_can_be_read(shim: Path, program: tuple[str, ...], version: str) -> None:
     """Names that something has written over, one that is too long, a thread in two interpreters, and a library of
-    NVIDIA's in between."""
+    NVIDIA's in between, whose constructor comes before any Python."""
+    local = Scenario(shim, variables=(f"LD_PRELOAD={program[1]}",))
     text = local.run(Path(HERE[version]).resolve(), "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc --stack 9",
-                     "run", "bt", *["continue", "bt"] * 3, "continue", "cuda-log show cuMemAlloc --stack", hook=None,
+                     "run", "bt", *["continue", "bt"] * 4, "continue", "cuda-log show cuMemAlloc --stack", hook=None,
                      arguments=program)  # fmt: skip
     stops = re.split("^Breakpoint 1  driver.*\n|exited normally", text, flags=re.MULTILINE)[1:]
-    scribbled, long, two, library, log = stops
+    constructor, scribbled, long, two, library, log = stops
+    assert constructor.startswith("              called by app libcublas.so.12 begin()") and not frames(constructor)
     asks = next(line for line in SCRIPT.read_text().splitlines() if "cuMemAlloc_v2(" in line)
     allocates = f"allocate train.py:{SCRIPT.read_text().splitlines().index(asks) + 1}"
     unknown = [f"? ?:{LINES['def caller(): scribbled()']}", f"<module> odd.py:{LINES['caller()']}"]

@@ -59,6 +59,8 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {  # layer, source, fla
                            "int helper(void) __attribute__((ifunc(\"pick\")));", ()),
     "patches": ("app", "int mprotect(void *, unsigned long, int); int cuInit_of_ours(unsigned f) { return f + 8; }\n"
                        "int patch(void) { return mprotect(0, 0, 0); }", ()),
+    "python": ("app", "int mprotect(void *, unsigned long, int); char _PyRuntime[8];\n"
+                      "int own_code(void) { return mprotect(0, 0, 0); }", ()),
     "asks": ("app", ASKS, (LAZY,)),
     "system_asks": ("system", ASKS, (LAZY,)),
 }  # fmt: skip

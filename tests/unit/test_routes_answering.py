@@ -87,6 +87,7 @@ def test_code_is_read_only_where_somebody_may_have_changed_it(process: RouteProc
     entry, ours = process.address("driver", "cuInit"), process.address("hook", "own")
     assert patched(process, {entry: ours}, "program", "hook", "driver").patched(entry) is None
     assert patched(process, {entry: ours}, "program", "hook", "patches", "driver").patched(entry) == ours
+    assert not patched(process, {entry: ours}, "program", "hook", "python", "driver").may_be_patched
 
 
 def test_the_first_way_to_read_code_that_tells_holds(process: RouteProcess) -> None:
