@@ -14,8 +14,9 @@ from gdbcuda.live.layers import this_snapshot
 
 @process.until_objects_change
 def caller(back: int) -> frames.CodePlace:
-    """Who called, by the return address: the last byte of the call is in front of it."""
-    return at(back, back - 1)
+    """Who called, by the return address: the last byte of the call is in front of it. (Nothing is in front of 0, where
+    gdb ends a stack in the loader that it cannot read.)"""
+    return at(back, max(back - 1, 0))
 
 
 @process.until_objects_change
