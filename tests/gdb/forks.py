@@ -21,6 +21,7 @@ import gdbcuda.api
 import gdbcuda.check.file
 import gdbcuda.live
 from gdbcuda.live.host import lazily
+from gdbcuda.live.prompt.command import REGISTRY
 from gdbcuda.rings.ring_functions import described
 
 USED_BY_MANY = (
@@ -77,6 +78,8 @@ def import_all() -> None:
         table.find("cuInit")  # makes what it looks in
     for function in gdbcuda.api.load().functions.values():
         described(function)  # by the recorder, which a fifth of the scenarios start
+    for command in REGISTRY.values():
+        command.parser  # noqa: B018  (makes it)
 
 
 def become(wanted: dict[str, Any], output: int, places: int) -> None:
