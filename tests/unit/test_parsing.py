@@ -53,7 +53,7 @@ def test_of_known_words(typed: str, nearest: str, capsys: pytest.CaptureFixture[
     ("log memory x --least much",
      "--least is a size such as 4096, 0x1000 or 1G, not 'much', for example: "
      "gdbcuda log memory calls.jsonl --view live --least 1M"),
-    ("log export x --format cvs", "--format is chrome, csv or jsonl, not 'cvs'; did you mean csv?"),
+    ("log export x --format cvs", "--format is chrome, csv, jsonl or begin-end, not 'cvs'; did you mean csv?"),
     ("conform --real --jobs 2 x", "--real plays one case at a time: "
      "each would find in the GPU's numbers what the others take"),
     ("demo --real --build-only", "--real plays a session, --build-only plays none: write one of them"),
