@@ -104,7 +104,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("running.together", "on_stop"),
         if_loaded("running.to_the_end", "on_stop"),
         own_process.on_stop,
-        locations.on_stop,
+        ours.on_stop,
     ),
     "before_prompt": (
         gdb_cli.catch_up,

@@ -9,7 +9,6 @@ import gdb
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.placing import letting_go, own_process
 from gdbcuda.live.threads import children
 
 LISTS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
@@ -134,9 +133,3 @@ def on_exiting(event: object) -> None:
     if LISTS and process.is_alive() and not process.is_running() and children.waiting():
         for address in {at for one in gdb.breakpoints() for at, on in places(one) if on and at}:
             children.take_out(address)
-
-
-def on_stop(event: object) -> None:
-    """(Where nothing is ours gdb stays gdb.)"""
-    if own_process.addresses() and letting_go.may_leave_children():
-        on_exiting(event)

@@ -14,6 +14,7 @@ import gdb
 
 from gdbcuda.live.breakpoints import locations
 from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.placing import letting_go, own_process
 from gdbcuda.live.prompt import safely
 
 if TYPE_CHECKING:
@@ -187,6 +188,13 @@ def everyone() -> list[OurBreakpoint]:
 def filter_of(number: int) -> GuardFilter | None:
     one = _known.get(number)
     return one.filter if one is not None else None
+
+
+def on_stop(event: object) -> None:
+    """(Where nothing is ours gdb stays gdb.)"""
+    is_any_ours = own_process.addresses() or any(one.wish for one in _known.values())
+    if is_any_ours and letting_go.may_leave_children():
+        locations.on_exiting(event)
 
 
 def filters(numbers: Iterable[int]) -> list[GuardFilter]:
