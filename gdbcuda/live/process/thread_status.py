@@ -87,6 +87,11 @@ def read_far(number: str, offset: int) -> bytes:
 
 def catches_sigtrap() -> bool:
     """As a program does that steps itself: where gdb passes SIGTRAP on, each one takes ten times as long while a
-    breakpoint is anywhere in the process. (proc(5): SigCgt.)"""
-    found = re.search(r"^SigCgt:\s*([0-9a-f]+)", next(statuses(), ""), re.MULTILINE)
-    return found is not None and bool(int(found[1], 16) >> (signal.SIGTRAP - 1) & 1)
+    breakpoint is anywhere in the process."""
+    return has_signal(next(statuses(), ""), "SigCgt", signal.SIGTRAP) or False
+
+
+def has_signal(status: str, mask: str, number: int) -> bool | None:
+    """Whether a thread's status has the signal in the mask, None where there is no such. (proc(5): SigCgt.)"""
+    found = re.search(rf"^{mask}:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return bool(int(found[1], 16) >> (number - 1) & 1) if found is not None else None

@@ -7,14 +7,13 @@ forgets what it was doing: the other processes run on, and nothing waits for the
 
 from __future__ import annotations
 
-import re
 import signal
 from dataclasses import dataclass
 
 import gdb
 
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.process import proc_files
+from gdbcuda.live.process import proc_files, thread_status
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import signals
 
@@ -84,7 +83,6 @@ def signal_number() -> int | None:
 
 
 def is_fatal(number: int) -> bool:
-    """The program has no handler for it, and does not ignore it. (proc(5): SigCgt, SigIgn.)"""
+    """The program has no handler for it, and does not ignore it."""
     status = proc_files.text(f"/proc/{gdb.selected_inferior().pid}/status") or ""
-    masks = re.findall(r"^Sig(?:Cgt|Ign):\s*([0-9a-f]+)", status, re.MULTILINE)
-    return len(masks) == 2 and not any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+    return all(thread_status.has_signal(status, mask, number) is False for mask in ("SigCgt", "SigIgn"))
