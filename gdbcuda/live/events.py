@@ -103,7 +103,6 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         dying.on_stop,
         if_loaded("running.together", "on_stop"),
         if_loaded("running.to_the_end", "on_stop"),
-        own_process.on_stop,
         ours.on_stop,
     ),
     "before_prompt": (

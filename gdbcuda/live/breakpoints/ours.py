@@ -190,13 +190,6 @@ def filter_of(number: int) -> GuardFilter | None:
     return one.filter if one is not None else None
 
 
-def on_stop(event: object) -> None:
-    """(Where nothing is ours gdb stays gdb.)"""
-    is_any_ours = own_process.addresses() or any(one.wish for one in _known.values())
-    if is_any_ours and letting_go.may_leave_children():
-        locations.on_exiting(event)
-
-
 def filters(numbers: Iterable[int]) -> list[GuardFilter]:
     return [found for found in map(filter_of, numbers) if found is not None]
 
@@ -231,3 +224,11 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     if not breakpoint.enabled and breakpoint.number in _known:
         locations.leave_to_children(breakpoint)
+
+
+def on_stop(event: object) -> None:
+    """(Where nothing is ours gdb stays gdb.)"""
+    is_any_ours = own_process.addresses() or any(one.wish for one in _known.values())
+    if is_any_ours and letting_go.may_leave_children():
+        own_process.on_exiting(event)
+        locations.on_exiting(event)

@@ -112,8 +112,3 @@ def on_exiting(event: object) -> None:
     if process.is_alive() and not process.is_running():
         for address in addresses():
             children.take_out(address)
-
-
-def on_stop(event: object) -> None:
-    if _placed and letting_go.may_leave_children():
-        on_exiting(event)
