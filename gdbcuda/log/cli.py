@@ -93,7 +93,7 @@ def import_trace(wanted: file_options.ImportOptions) -> int:
     count = found.write(wanted.output, "")
     output.say(f"{counted(count, 'call')} in {visible(wanted.output)}")
     if +found.problems:
-        output.complain(f"gdbcuda: {visible(wanted.file)}: {with_counts(dict(found.problems.most_common()))}")
+        output.complain(f"gdbcuda: {visible(wanted.file)}: {with_counts(found.problems)}")
     return 0
 
 

@@ -49,7 +49,7 @@ class LogSource:
 
     def problems(self) -> str:
         """What could not be read, for stderr."""
-        return visible(f"gdbcuda: {self.path}: {with_counts(dict(self.log.problems.most_common()))}")
+        return visible(f"gdbcuda: {self.path}: {with_counts(self.log.problems)}")
 
 
 def opened(path: str) -> LogFile | TraceFolder:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 
 def counted(number: int, thing: str) -> str:
@@ -10,9 +11,10 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def with_counts(sentences: Mapping[str, int]) -> str:
-    """ "3 x a call without its end; the last line is cut off": of what there is once only the words."""
-    return "; ".join(one if count == 1 else f"{count} x {one}" for one, count in sentences.items() if count)
+def with_counts(sentences: Counter[str]) -> str:
+    """ "3 x a call without its end; the last line is cut off": the most frequent first; of what there is once only the
+    words."""
+    return "; ".join(one if count == 1 else f"{count} x {one}" for one, count in sentences.most_common() if count)
 
 
 def some(names: list[str], most: int = 6, say: Callable[[str], str] = str) -> str:

@@ -26,7 +26,7 @@ from gdbcuda.shell.hook_given import AUDIT, PRELOAD, PUT_BEFORE, hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
-from gdbcuda.text.sentences import counted
+from gdbcuda.text.sentences import counted, with_counts
 
 PATIENCE, TIMES_THE_FIRST = 60.0, 10.0  # of the second run
 SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -120,8 +120,8 @@ def require_whole(source: LogSource, one: RecordedRun) -> None:
     problems = +source.log.problems
     problems.pop(STILL_OPEN, None)
     if problems:
-        what = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
-        raise UserError(f"the run {label(one.plan)} was not recorded whole, so nothing is compared: {visible(what)}",
+        what = visible(with_counts(problems))
+        raise UserError(f"the run {label(one.plan)} was not recorded whole, so nothing is compared: {what}",
                         page="hook-changes")  # fmt: skip
 
 
