@@ -45,6 +45,7 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     if (*value_of(environment, "GDBCUDA_TRACE")) /* who reads the rings in memory, such as a debugger, wants those of all */
         ring_few = FEW_RINGS;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
+    gdbcuda_trace.whole = number_in(value_of(environment, "GDBCUDA_TRACE_WHOLE"));
     ranks_begin(&gdbcuda_trace, environment);
     filters_begin(&gdbcuda_trace);
     python_begin();

@@ -82,6 +82,7 @@ void trace_move(struct trace *to, const struct trace *from)
     append(to->places, from->places);
     to->filters = from->filters;
     to->filters_size = from->filters_size;
+    to->whole = from->whole;
     to->entries_count = from->entries_count;
     for (word i = 0; i < from->entries_count; i++)
         for (word part = 0; part < ENTRY_SIZE; part++)
@@ -166,6 +167,20 @@ static int is_another_making(struct trace *trace, word pid)
     return 1;
 }
 
+/* Each adds a byte to a file. */
+static word number_of_process(const struct trace *trace)
+{
+    struct path path;
+    append(append(path.text, trace->folder), "/processes");
+    long file = CALL(open, path.text, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (FAILED(file))
+        return 0;
+    CALL(write, file, "\n", 1);
+    long number = CALL(lseek, file, 0, SEEK_CUR); /* behind that byte, whoever else writes */
+    CALL(close, file);
+    return FAILED(number) ? 0 : (word)number;
+}
+
 int trace_process_file(struct trace *trace)
 {
     word pid = (word)CALL(getpid, 0);
@@ -183,6 +198,7 @@ int trace_process_file(struct trace *trace)
         write_process(trace, file);
         CALL(close, file);
         trace->file = number;
+        trace->number = number_of_process(trace);
         break;
     }
     __atomic_store_n(&trace->pid, pid, __ATOMIC_RELEASE);

@@ -9,6 +9,7 @@
 #endif
 #define WRITTEN_FIRST 512 /* records */
 #define IN_MEMORY 512     /* records: a debugger may still read them */
+#define LATER_RECORDS 256 /* so many keeps a thread of the program's thousandth process */
 #define FIRST_PARTS 8     /* and as many more as there are rings: of the disk's free space a ring takes one */
 
 static int are_written(word *from, word words)
@@ -84,6 +85,15 @@ static word records_copied(word *ring, word wanted)
     return records;
 }
 
+/* A program may start thousands of processes that make few calls, one after the other: each ring is megabytes. */
+static word records_of_process(word wanted)
+{
+    word fewest = wanted < LATER_RECORDS ? wanted : LATER_RECORDS, records = wanted;
+    for (word from = gdbcuda_trace.whole; from && from < gdbcuda_trace.number && records > fewest; from <<= 1)
+        records >>= 1;
+    return records;
+}
+
 /* In a forked child the records are still those of the parent's file. */
 static void forget(word *ring, word size)
 {
@@ -101,7 +111,10 @@ word ring_keep(word *ring, word wanted)
         return wanted;
     }
     int has_file = trace_process_file(&gdbcuda_trace);
-    word records = has_file ? records_copied(ring, wanted) : 0;
+    word later = has_file ? records_of_process(wanted) : wanted;
+    if (later < wanted)
+        ring[RING_WANTED] = later;
+    word records = has_file ? records_copied(ring, later) : 0;
     if (records) {
         ((word *)ring[RING_COPY])[RING_BEFORE] = ring[RING_BEFORE];
         ((word *)ring[RING_COPY])[RING_WANTED] = ring[RING_WANTED];

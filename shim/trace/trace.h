@@ -46,6 +46,8 @@ struct trace {
     word entries_count;
     word entries[MOST_ENTRIES][ENTRY_SIZE];
     word without_file; /* threads, of process pid */
+    word number;       /* of process pid among those that have files here, from 1; */
+    word whole;        /* so many have rings of full size; 0 for all */
     /* Once no system call may be made: */
     word confined;
     word *mapped; /* the entries in the file, 0 where there is none */

@@ -85,6 +85,16 @@ def test_threads_that_have_ended_leave_little_on_the_disk(shim: Path, traced: Pa
     assert found.log("summary").stdout.startswith("401 calls of 2 functions in 201 threads")
 
 
+def test_processes_one_after_the_other_leave_little_on_the_disk(shim: Path, traced: Path, tmp_path: Path) -> None:
+    """As from the 65th process on, here from the second."""
+    line = [*tracing(tmp_path / "calls"), "env", f"{starting.WHOLE}=1", str(traced), "fork", "20"]
+    found = run(shim, tmp_path / "calls", *line)
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    calls = sorted(one.stat().st_size // 640 for one in (tmp_path / "calls").glob("*.ring"))
+    assert calls == [2048 + 8, 2048 + 8, 4096 + 8, 8192 + 8]
+    assert found.log("show").stderr == ""
+
+
 def on_small_disk(shim: Path, place: Path, size: str, *then: str) -> str:
     """What ``then`` prints, with a disk of that size at the place; the place is as before for everybody else."""
     script = f"mount -t tmpfs -o size={size} none {place} && " + "; ".join(then)

@@ -20,8 +20,9 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import meant
 
 FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
-STACK, SHARED = "GDBCUDA_TRACE_STACK", "GDBCUDA_TRACE_SHARED"
+STACK, SHARED, WHOLE = "GDBCUDA_TRACE_STACK", "GDBCUDA_TRACE_SHARED", "GDBCUDA_TRACE_WHOLE"
 AUDITED = "GDBCUDA_TRACE_AUDIT"  # the hook library, where the loader asks it too
+WHOLE_PROCESSES = 64  # of later ones each thread keeps fewer calls, 256 in the end
 WHOLE_RINGS = 16  # threads that may be AHEAD calls ahead; the n-th one gets a 16th of n of that
 LAYERS = ("app", "runtime", "hook", "driver")
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
@@ -47,7 +48,8 @@ def environment(
             raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
     fit, _ = memory_limit.fitting(last or memory_limit.wanted(keeps_all))
     shared = WHOLE_RINGS * fit if keeps_all and not last else 0
-    return {**own, LAST: str(fit), SHARED: str(shared), PLACES: ",".join(checked(where)),
+    whole = 0 if keeps_all or last else WHOLE_PROCESSES
+    return {**own, LAST: str(fit), SHARED: str(shared), WHOLE: str(whole), PLACES: ",".join(checked(where)),
             AUDIT: joined(tracer, *audited, *[tracer] * len(audited), own.get(AUDIT, "")), AUDITED: joined(*audited),
             PRELOAD: joined(*libraries, own.get(PRELOAD, "")),
             **({INJECTION: given[0]} if way == INJECTION else {})}  # fmt: skip
