@@ -1,5 +1,5 @@
 """Functions whose first bytes are not the file's in a process: a jump of a recorder, a guard or a hook library. (A
-breakpoint, or another's uprobe, is in the first byte alone, and does no harm.)
+breakpoint, or another's uprobe, is one int3, and does no harm.)
 
 Behind the uprobe's int3 the kernel executes the file's first instruction, and the thread goes on after it: among the
 bytes of somebody's jump. (Linux: kernel/events/uprobes.c, prepare_uprobe, pre_ssout.)
@@ -11,11 +11,11 @@ import os
 from collections.abc import Iterable, Iterator
 
 from gdbcuda import elf
+from gdbcuda.elf.code.probed_jump import is_one_int3
 from gdbcuda.errors import UserError
 from gdbcuda.observe.probes import Place, WatchedFile
-from gdbcuda.observe.process_code import Mapping, inode, mappings
+from gdbcuda.observe.process_code import Mapping, is_mapped, mappings
 
-INT3 = 0xCC
 FIRST_BYTES = 16  # more than any jump, and its first instruction
 
 
@@ -26,14 +26,13 @@ def processes(pid: int | None) -> Iterable[int]:
 
 def patched(files: Iterable[tuple[WatchedFile, elf.Elf, list[Place]]], pids: Iterable[int]) -> dict[str, int]:
     """By symbol a process in which the function has been changed."""
-    wanted = {inode(watched.path): (watched, [(offset(file, one), one.symbol) for one in places])
-              for watched, file, places in files}  # fmt: skip
+    wanted = [(watched.path, [(offset(file, one), one.symbol) for one in places]) for watched, file, places in files]
     found: dict[str, int] = {}
     for pid in pids:
-        for there in mappings(pid):
-            if there.is_code and there.inode in wanted:
-                watched, functions = wanted[there.inode]
-                found.update(dict.fromkeys(changed(pid, there, watched.path, functions), pid))
+        for there in (one for one in mappings(pid) if one.is_code):
+            for path, functions in wanted:
+                if is_mapped(path, pid, there):
+                    found.update(dict.fromkeys(changed(pid, there, path, functions), pid))
     return found
 
 
@@ -52,7 +51,7 @@ def changed(pid: int, there: Mapping, path: str, functions: Iterable[tuple[int, 
                 if there.offset <= at and size > 0:
                     own = os.pread(file.fileno(), size, at)
                     have = os.pread(memory.fileno(), size, there.start + at - there.offset)
-                    if have[1:] != own[1:] or have[0] not in (own[0], INT3):
+                    if have != own and not is_one_int3(have, own):
                         yield symbol
     except OSError:  # it has ended, or is not ours to look at
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gdbcuda.api import vendor
@@ -53,17 +54,25 @@ def outside(pid: int, one: Mapping) -> str:
     deleted, or replaced by a newer one, the kernel opens by where it is in the process (as root)."""
     file = one.file.removesuffix(DELETED)
     there = f"/proc/{pid}/root{file}"
-    for path in (file, there, f"/proc/{pid}/map_files/{one.start:x}-{one.end:x}"):
-        if inode(path) == one.inode:
+    for path in (file, there, mapped_file(pid, one)):
+        if is_mapped(path, pid, one):
             return path
-    return there if inode(there) else file
+    return there if os.path.exists(there) else file
 
 
-def inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0
+def is_mapped(path: str, pid: int, one: Mapping) -> bool:
+    """Each device has inodes of its own. The map and stat do not number devices alike (overlayfs, btrfs), so both files
+    are asked by stat; where the kernel does not let us, the inode has to do."""
+    with suppress(OSError):
+        found = os.stat(path)
+        with suppress(OSError):
+            return os.path.samestat(found, os.stat(mapped_file(pid, one)))
+        return found.st_ino == one.inode
+    return False
+
+
+def mapped_file(pid: int, one: Mapping) -> str:
+    return f"/proc/{pid}/map_files/{one.start:x}-{one.end:x}"
 
 
 class Files:

@@ -14,7 +14,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.observe.patched import processes
 from gdbcuda.observe.probes import WatchedFile, launches
-from gdbcuda.observe.process_code import DELETED, inode, mappings, outside
+from gdbcuda.observe.process_code import DELETED, is_mapped, mappings, outside
 
 USUAL = ("libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.13", "libcudart.so.12")  # that programs load by themselves
 
@@ -67,7 +67,7 @@ def of_process(pid: int, table: api.Table) -> Target:
         raise UserError(f"no process {pid}")
     for name, one in {one.file: one for one in mappings(pid) if one.is_code}.items():
         path = outside(pid, one)
-        is_there = not name.endswith(DELETED) or inode(path) == one.inode
+        is_there = not name.endswith(DELETED) or is_mapped(path, pid, one)
         file = opened(path) if is_there else None
         if file is not None:
             found.add(path, name.removesuffix(DELETED), file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 from shim_support import ROOT, clean_environment
 from watched_programs import GDBCUDA, Watched, needs_bpftrace, started, until, variables
 from watched_shim import shim as shim
+
+from gdbcuda.observe.process_code import is_mapped, mappings
 
 pytestmark = needs_bpftrace
 
@@ -187,3 +190,12 @@ def test_another_mount_namespace(shim: Path, tmp_path: Path, calling: str) -> No
         target.wait()
     calls = Watched(subprocess.CompletedProcess([], 0), log).calls("--last", "20")
     assert {(call["object"], call["caller"]["function"]) for call in calls} == {("libcuda.so.1", "allocate")}
+
+
+def test_an_inode_of_another_device(tmp_path: Path) -> None:
+    """The map says the same number of another file, and is not believed."""
+    mapped = next(one for one in mappings(os.getpid()) if one.is_code and os.path.exists(one.file))
+    other = tmp_path / "other"
+    other.write_text("")
+    assert is_mapped(mapped.file, os.getpid(), mapped)
+    assert not is_mapped(str(other), os.getpid(), mapped._replace(inode=other.stat().st_ino))

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import gdb
 
+from gdbcuda.elf.code.probed_jump import is_int3_in_jump
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints.locations import Location
@@ -51,10 +52,10 @@ def tell_of_selected(number: int, places: Sequence[Location]) -> None:
             console.write(text(number, visible(place.function), visible(os.path.basename(place.file))))
 
 
-def tell_of_jump(number: int, address: int, there: bytes, jump: bytes) -> None:
-    """Once in a process, where somebody has made the first byte of our jump an int3. (That a jump of ours is there is
-    what our caller knows: a debugger's breakpoints are on all of its instructions, or on none.)"""
-    if there[:1] == INT3 and there[1:] == jump[1:] and (number, address) not in SAID():
+def tell_of_jump(number: int, address: int, there: bytes, jump: bytes, own: bytes) -> None:
+    """Once in a process, where somebody has made a byte of our jump an int3. (That a jump of ours is there is what our
+    caller knows: a debugger's breakpoints are on all of its instructions, or on none.)"""
+    if is_int3_in_jump(there, jump, own) and (number, address) not in SAID():
         SAID().add((number, address))
         console.write(ON_JUMP.format(number, visible(process.symbol_of(address)[0])))
 

@@ -150,7 +150,8 @@ class NativeGuard(Guard):
         memory, jump = process.raw_memory(), self.jump()
         with suppress(Unreadable):
             if self.is_lowered and self.members and memory is not None:
-                uprobes.tell_of_jump(self.members[0], self.function, memory.read(self.function, len(jump)), jump)
+                there = memory.read(self.function, len(jump))
+                uprobes.tell_of_jump(self.members[0], self.function, there, jump, self.detour.original)
 
     def put(self, wanted: dict[int, int]) -> bool:
         """Writes these bytes, in this order, past gdb; False where what is there is not ours."""

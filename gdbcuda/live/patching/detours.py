@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import gdb
 
+from gdbcuda.elf.code.probed_jump import INT3, is_one_int3
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
@@ -23,6 +24,7 @@ OTHER_MACHINE = "guards are made for x86-64, not for"
 SHORTEST_CALL = 2  # bytes: syscall
 LARGEST_NEIGHBOUR = 4096
 IS_PATCHED = "its first bytes are not those of its file: somebody else has patched it already"
+HAS_INT3 = "an int3 that is not gdb's is in its first bytes, as a uprobe's is (bpftrace, perf)"
 FIRST_BYTES = 16  # that have to be as the file has them
 
 
@@ -30,16 +32,22 @@ def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     """The detour for the function that starts there; `NoDetour` with the reason."""
     code, around = read(function)
     if process.differs_from_file(function, FIRST_BYTES):
-        raise NoDetour(IS_PATCHED)
+        raise NoDetour(why_patched(code, process.code_in_file(function, FIRST_BYTES)))
     refuse_int3(code)
     in_place = not standstill.stands_still() and standstill.steps_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
 
 
+def why_patched(code: bytes, own: bytes) -> str:
+    return HAS_INT3 if is_one_int3(code[:FIRST_BYTES], own[:FIRST_BYTES]) else IS_PATCHED
+
+
 def refuse_int3(code: bytes) -> None:
-    """No compiler begins a function so. (Over a link nobody knows what the file has.)"""
-    if code[:1] == b"\xcc":
-        raise NoDetour("an int3 that is not gdb's is at its entry, as a uprobe's is (bpftrace, perf)")
+    """No compiler begins a function so, and in a trampoline nobody answers it. (Over a link nobody knows what the file
+    has.)"""
+    with suppress(UnknownInstruction):
+        if any(at < FIRST_BYTES and one.raw[0] == INT3 for at, one in instructions(code)):
+            raise NoDetour(HAS_INT3)
 
 
 def read(function: int) -> tuple[bytes, NearbyBytes]:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.elf.code.probed_jump import INT3, is_int3_in_jump, without_jump
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.patching import own_instructions
 from gdbcuda.live.threads import children
-
-INT3 = 0xCC
 
 
 @dataclass
@@ -59,16 +58,18 @@ class EntryPatch:
 
     def restore(self, memory: process.WritableMemory, taken: Set[int]) -> None:
         self.be_restored()
-        if not self.change(memory, self.jump, self.own, self.address in taken):
+        is_taken = self.address in taken
+        if not self.change(memory, self.jump, self.own, is_taken):
             with suppress(Unreadable):
-                rest = self.behind_int3(memory.read(self.address, len(self.jump)))
-                memory.write(self.address + 1, rest) if rest else None
+                left = self.below_int3(memory.read(self.address, len(self.jump)))
+                if left:
+                    write_with_gdb(memory, self.address, left) if is_taken else memory.write(self.address, left)
 
-    def behind_int3(self, there: bytes) -> bytes:
-        """The function's own bytes behind the first, where somebody has made that an int3, as a uprobe is, or has taken
-        it away again: the kernel goes on behind the function's first instruction, in what is left of our jump."""
-        self.was_probed = there[:1] in (bytes([INT3]), self.own[:1]) and there[1:] == self.jump[1:]
-        return self.own[1:] if self.was_probed else b""
+    def below_int3(self, there: bytes) -> bytes:
+        """What is to be there, where somebody has made a byte of our jump an int3, as a uprobe is, or has taken it away
+        again: the kernel goes on behind an instruction of the function's, in what is left of our jump."""
+        self.was_probed = is_int3_in_jump(there, self.jump, self.own)
+        return without_jump(there, self.jump, self.own) if self.was_probed else b""
 
     def change(self, memory: process.WritableMemory, before: bytes, after: bytes, is_taken: bool) -> bool:
         """If ``before`` is what is there. Where gdb has a breakpoint, or thinks so, it has to know: a child that shares

@@ -94,7 +94,7 @@ def plan(function: int, size: int, piece: CodePiece) -> Detour:
     if in_file and in_file[: detours.FIRST_BYTES] != code[: detours.FIRST_BYTES]:
         is_hooks = answering_code.is_overwritten(function)
         raise NoDetour("a hook library has overwritten its entry; what comes in behind is in a log without --fast"
-                       if is_hooks else detours.IS_PATCHED)  # fmt: skip
+                       if is_hooks else detours.why_patched(code, in_file))  # fmt: skip
     detours.refuse_int3(code)
     found = entry_detour.plan(function, code, detours.cold_part(function))
     if process.has_lines(function) and function < process.behind_prologue(function) < function + len(found.original):

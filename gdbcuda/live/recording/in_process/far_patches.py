@@ -80,8 +80,8 @@ def change(memory: process.FarMemory, group: Sequence[EntryPatch], to_jump: bool
                 done.append(one)
                 continue
             one.was_overwritten = True
-            if not to_jump and (rest := one.behind_int3(bytes(code[at : at + len(before)]))):
-                code[at + 1 : at + len(before)] = rest
-                memory.write(one.address + 1, rest)
+            if not to_jump and (left := one.below_int3(bytes(code[at : at + len(before)]))):
+                code[at : at + len(before)] = left
+                memory.write(one.address, left)
         memory.write(start, bytes(code)) if done else None
     return done
