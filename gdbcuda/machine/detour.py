@@ -10,7 +10,8 @@ each byte of the jump: it shows the function's own bytes, steps threads over the
 them back in the children of a fork and when it lets the process go. `leaving` is where such a thread is out of them.
 
 Jumps into the replaced bytes are refused: for all that is known of a jump through a register or a table, it may lead to
-any instruction, so where there is one only the first instruction is replaced. (x86-64; Intel SDM volume 2.)
+any instruction, so where there is one only the first instruction is replaced. So are breakpoints of ours on pushf and
+popf: who is stepped over those has the trap flag among the kept ones, or for good. (x86-64; Intel SDM volume 2.)
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gdbcuda.machine.x86_write import JUMP_SIZE, Code, jump
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
 CALL, JUMP_THROUGH_POINTER = 0xE8, b"\xff\x25"
 MOVABLE = re.compile(rb"[\xeb\xe9\x70-\x7f]|\x0f[\x80-\x8f]", re.DOTALL)  # a jump or a branch to a fixed place
+PREFIX, FLAGS = b"\x66", (b"\x9c", b"\x9d")  # pushf, popf
 NO_ROOM = "there is no room for a jump in the function's first instructions"
 
 
@@ -166,7 +168,13 @@ class Planner:
         ways = self.ways_out(under, end, further)
         boundaries = tuple(at for at, _ in under[1:] if at < self.function + size)
         resume = moved[-1][0] + len(moved[-1][1].raw)
+        self.refuse_stepped_flags({self.function, *boundaries, *ways[0]} - {self.stop})
         return Detour(self.function, self.code[:size], moved, resume, self.stop, boundaries, *ways, island)
+
+    def refuse_stepped_flags(self, ours: set[int]) -> None:
+        """(Where gdb's own breakpoint is it steps without us, too.)"""
+        if any(at in ours and one.raw.lstrip(PREFIX) in FLAGS for at, one in self.body):
+            raise NoDetour("its first instructions keep the flags, and a step's trap flag would be among them")
 
     def covered(self, size: int) -> list[tuple[int, Instruction]]:
         """The instructions under the jump."""

@@ -1,7 +1,8 @@
 """Code by which a thread that is about to call a function loads a library first, as if nothing had happened.
 
 Every register, the flags, the red zone, the vector registers (Intel SDM, XSAVE: as many as the system keeps) and errno
-are afterwards what they were. (x86-64; dlopen(3), errno(3).)
+are afterwards what they were. The flags come back without `popf`: a thread that is stepped over that, and on, has the
+trap flag set for good where the debugger leaves it. (x86-64; dlopen(3), errno(3); Linux's arch/x86/kernel/step.c.)
 """
 
 from __future__ import annotations
@@ -55,10 +56,22 @@ def keep(made: Code) -> None:
 def put_back(made: Code) -> None:
     everything(made, b"\x48\x0f\xae\x2c\x24")  # xrstor64 (%rsp)
     made.instruction(b"\x89", RBP, RSP)
+    flags(made)
     for register in reversed(SAVED):
         made.pop(register)
-    made.emit(b"\x9d")  # popf
-    made.instruction(b"\x8d", RSP, At(RSP, RED_ZONE))
+    made.instruction(b"\x8d", RSP, At(RSP, WORD + RED_ZONE))
+
+
+def flags(made: Code) -> None:
+    """As they were pushed. What follows changes none."""
+    made.instruction(b"\x8b", RAX, At(RSP, WORD * len(SAVED)))
+    upwards = made.new_label()
+    made.emit(b"\xf6\xc4\x04")  # test $4, %ah: the direction
+    made.jump("e", upwards)
+    made.emit(b"\xfd")  # std
+    made.label(upwards)
+    made.emit(b"\x88\xe1\xc0\xe9\x03\x80\xe1\x01")  # mov %ah, %cl; shr $3, %cl; and $1, %cl: the overflow
+    made.emit(b"\x88\xc4\x80\xc1\x7f\x9e")  # mov %al, %ah; add $127, %cl; sahf
 
 
 def everything(made: Code, instruction: bytes) -> None:

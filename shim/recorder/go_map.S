@@ -17,11 +17,21 @@ gdbcuda_go_map_v1:
     .type gdbcuda_mapped_v1, @function
 gdbcuda_mapped_v1: /* gdb looks here */
     nop
+    mov 72(%rsp), %rax /* the flags; not by popf: gdbcuda/machine/library_call.py says why */
+    test $4, %ah
+    jz 1f
+    std
+1:
+    mov %ah, %cl
+    shr $3, %cl
+    and $1, %cl
+    mov %al, %ah
+    add $127, %cl
+    sahf
     .irp register, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax
     pop %\register
     .endr
-    popf
-    lea 128(%rsp), %rsp
+    lea 136(%rsp), %rsp
     .hidden gdbcuda_map
     jmp *gdbcuda_map(%rip)
     .size gdbcuda_go_map_v1, . - gdbcuda_go_map_v1

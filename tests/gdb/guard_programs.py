@@ -20,6 +20,14 @@ __asm__(".text\\n.p2align 4\\nother: mov %rdi,%rax\\nret\\n.p2align 4\\n"
         "pop %r15\\npop %rbp\\n.cfi_def_cfa 7,8\\nret\\n.cfi_endproc\\n.size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
 """
 
+# Keeps the flags, behind the jump of a guard.
+KEEPS_FLAGS = """
+__asm__(".text\\n.p2align 4\\n.globl cuMemAlloc_v2\\n.type cuMemAlloc_v2,@function\\ncuMemAlloc_v2:\\n"
+        "mov %rsi,%rdx\\nmov (%rdi),%rax\\npushfq\\nimul $31,%rax,%rax\\nadd %rdx,%rax\\nmov %rax,(%rdi)\\npopfq\\n"
+        "xor %eax,%eax\\nret\\n"
+        ".size cuMemAlloc_v2,.-cuMemAlloc_v2\\n.p2align 4\\n");
+"""
+
 # Calls itself behind its first instruction, up to seven times.
 CALLS_ITSELF = """
 __asm__(".text\\n.p2align 4\\nother: mov %rdi,%rax\\nret\\n.p2align 4\\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from guard_programs import BUSY, CALLS, HOOK
+from guard_programs import BUSY, CALLS, HOOK, KEEPS_FLAGS
 from scenario import GDB, ROOT, Scenario, execute, is_before_13, skip_if_places_are_asked, skip_if_stacks_are_unreadable
 from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
 
@@ -37,11 +37,13 @@ CANNOT_HOLD = "cannot support this command"  # cuda-gdb 13
 
 
 @pytest.mark.parametrize(
-    ("leave", "flags"), [("detach", "-O0"), ("detach inferiors 1", "-O2"), ("quit", "-O2")]
+    ("leave", "source", "flags"),
+    [("detach", HOOK, "-O0"), ("detach inferiors 1", KEEPS_FLAGS, "-O2"), ("quit", HOOK, "-O2")],
+    ids=["detach", "detach inferiors", "quit"],
 )
-def test_attach_guard_and_let_go(local: Scenario, build, leave: str, flags: str) -> None:  # noqa: F811
+def test_attach_guard_and_let_go(local: Scenario, build, leave: str, source: str, flags: str) -> None:  # noqa: F811
     """(What is about another process, or fails, takes guards back until the program goes on.)"""
-    hook, program = build(HOOK, BUSY, flags)
+    hook, program = build(source, BUSY, flags)
     environment = local.environment() | {"LD_PRELOAD": str(hook)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([str(program), "0"], env=environment, **pipes) as process:

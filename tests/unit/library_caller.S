@@ -22,11 +22,13 @@ library_caller:
     .set at, at + 8
     .endr
     movq $0x5a5a, -128(%rsp) /* the red zone */
+    push at + 8(%rax)
+    popf
     mov at(%rax), %rax
-    stc
     jmp *-256(%rsp)
 onward:
     pushf
+    cld
     push %rax
     mov after(%rip), %rax
     .set at, 0
@@ -41,7 +43,6 @@ onward:
     pop %rcx
     mov %rcx, at(%rax)
     pop %rcx
-    and $1, %rcx
     mov %rcx, at + 8(%rax)
     mov -128(%rsp), %rcx
     mov %rcx, at + 16(%rax)

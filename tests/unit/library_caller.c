@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORDS = 16 * 4 + 15, MORE = 3 };
+enum { FLAGS = 16 * 4 + 15, WORDS, MORE = 2 };
 void library_caller(void *code, unsigned long *before, unsigned long *after);
 extern char onward[];
 
@@ -21,10 +21,13 @@ int main(void)
     fflush(stdout);
     if (read(0, code, 4096) <= 0)
         return 2;
-    errno = 99;
-    library_caller(code, before, after);
-    printf("errno %d, carry %ld, red zone %lx, stack %ld, differ %d\n", errno, after[WORDS], after[WORDS + 1],
-           after[WORDS + 2], memcmp(before, after, sizeof before) != 0);
+    for (int i = 0; i < 2; i++) {
+        before[FLAGS] = i ? 0x202 : 0xed7; /* none of those that calculations set, or all, and the direction */
+        errno = 99;
+        library_caller(code, before, after);
+        printf("errno %d, flags %lx, red zone %lx, stack %ld, differ %d\n", errno, after[FLAGS], after[WORDS],
+               after[WORDS + 1], memcmp(before, after, sizeof before) != 0);
+    }
     char line[4096];
     FILE *maps = fopen("/proc/self/maps", "r");
     while (fgets(line, sizeof line, maps))

@@ -133,6 +133,9 @@ INDIRECT = "a jump through a table or a register may lead back"
         ("4885ff 4883ec30 e800000000 4889c7 c9 c3", 12, b"", "a call is among the function's first instructions"),
         ("55 4889e5 4883ec30 4889c7 ebf8 c9 c3", 14, b"", "its own code jumps back into its first bytes (+5)"),
         ("55 4889e5 4883ec30 4889c7 ebf7 c9 c3", 11, b"", "its own code jumps back into its first bytes (+4)"),
+        ("53 9c 4889f0 488d0440 9d 5b c3", 0, b"", "keep the flags"),
+        ("9c 4889f0 488d0440 9d 58 c3", 4, b"", "keep the flags"),
+        ("53 4889f0 90 90 669d 5b c3", 0, b"", "keep the flags"),  # where who was inside comes out
         ("55 4889e5 4883ec30 ffe0 c9 c3", 4, b"", INDIRECT),  # a computed goto
         ("55 4889e5 4883ec30 58 ffe0 c9 c3", 4, b"", INDIRECT),  # to where the stack says
         ("55 4889e5 4883ec30 ff24c500000000 c9 c3", 4, b"", INDIRECT),  # a table

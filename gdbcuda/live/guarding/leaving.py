@@ -12,8 +12,7 @@ from gdbcuda.live.guarding.by_process import PROCESSES, look_again, wanted
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.host import console
 from gdbcuda.live.patching import counter_words, left_behind, trampoline_space
-from gdbcuda.live.placing import letting_go
-from gdbcuda.live.threads import positions
+from gdbcuda.live.placing import letting_go, stepping_out
 
 _stepping_out: list[bool] = []  # the stops are ours
 
@@ -75,7 +74,7 @@ def give_back() -> None:
 def step_out(inside: Callable[[int], bool]) -> None:
     _stepping_out.append(True)
     try:
-        positions.step_out(inside)
+        stepping_out.step_out(inside)
     finally:
         _stepping_out.pop()
 

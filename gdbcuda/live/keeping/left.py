@@ -13,11 +13,11 @@ from gdbcuda.live import process
 from gdbcuda.live.guarding import leaving
 from gdbcuda.live.host import gdb_cli, lazily
 from gdbcuda.live.patching import agent
+from gdbcuda.live.placing import stepping_out
 from gdbcuda.live.recording import call_log
 from gdbcuda.live.recording.in_process import entry_patches, kept_folder, taken_bytes
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
-from gdbcuda.live.threads import positions
 from gdbcuda.machine.x86_write import JUMP_SIZE
 from gdbcuda.rings.ring_layout import LEFT, LEFT_SYMBOL, MOST_FUNCTIONS, PATCH, WORD
 
@@ -30,7 +30,7 @@ def leave(recorder: RingRecorder) -> int:
     if memory is None or place is None:
         raise UserError("the recorder is not in this process")
     if state.patches:
-        positions.step_out({at for one in state.patches.values() for at in one.inside}.__contains__)
+        stepping_out.step_out({at for one in state.patches.values() for at in one.inside}.__contains__)
         kept_folder.tell(state)
     entry_patches.write_all(state.patches.values(), taken_bytes.now(), is_stepped=False)
     written = [one for one in state.patches.values() if one.is_written]

@@ -6,31 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
-from typing import Callable
+from contextlib import contextmanager
 
 import gdb
 
-from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.host import inferiors
 
 MOST_FRAMES = 500
-LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 
 Position = tuple[int, int]  # program counter, stack pointer
 UNKNOWN, UNREADABLE = (-1, 0), (-2, 0)  # further up the stack, which cannot be read to its end
 ENDS = (gdb.FRAME_UNWIND_NO_REASON, gdb.FRAME_UNWIND_NULL_ID, gdb.FRAME_UNWIND_OUTERMOST)
-
-
-def step_out(inside: Callable[[int], bool]) -> None:
-    """Moves threads out of some instructions, one by one, the others standing still. Only where all are stopped.
-    A debugger that cannot hold the others (cuda-gdb 13) moves none: the instructions stay while a thread is in them."""
-    with same_thread(), suppress(gdb.error):
-        for thread in inferiors.threads():
-            for _ in range(LONGEST_WAY):
-                where = switched_positions(thread)
-                if where is None or not inside(where[0][0]):
-                    break
-                gdb_cli.execute("with scheduler-locking on -- stepi")
 
 
 @contextmanager

@@ -1,0 +1,66 @@
+"""Moves threads out of code that goes, one by one, the others standing still. Only where all are stopped.
+
+No thread of the program is single-stepped over an instruction that keeps the flags or takes them back: the trap flag
+by which processors step would be among those kept, or stay set behind it. Where gdb has gone that ends the program, by
+SIGTRAP. (gdb's amd64-tdep.c: amd64_displaced_step_fixup; Linux's arch/x86/kernel/step.c: enable_single_step.)
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Callable
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.placing import own_process
+from gdbcuda.live.threads import positions
+
+LONGEST_WAY = 300  # instructions of a trampoline, more than any has
+PREFIX, WITH_FLAGS = b"\x66", (b"\x9c", b"\x9d")  # pushf, popf
+
+
+class NextInstruction(own_process.Internal):
+    """Stops the program."""
+
+    sees_all_calls = False
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.silent = True
+
+    def stop(self) -> bool:
+        return True
+
+
+def step_out(inside: Callable[[int], bool]) -> None:
+    """A debugger that cannot hold the others (cuda-gdb 13) moves none: the instructions stay while a thread is in
+    them."""
+    with positions.same_thread(), suppress(gdb.error):
+        for thread in inferiors.threads():
+            for _ in range(LONGEST_WAY):
+                where = positions.switched_positions(thread)
+                if where is None or not inside(where[0][0]):
+                    break
+                go_past(where[0][0])
+
+
+def go_past(pc: int) -> None:
+    """One instruction of the selected thread."""
+    size = size_with_flags(pc)
+    if not size:
+        gdb_cli.execute("with scheduler-locking on -- stepi")
+        return
+    behind = NextInstruction(pc + size)
+    try:
+        gdb_cli.execute("with scheduler-locking on -- continue")
+    finally:
+        if behind.is_valid():
+            behind.delete()
+
+
+def size_with_flags(pc: int) -> int:
+    memory = process.InferiorMemory()
+    size = 1 + (memory.read(pc, 1) == PREFIX)
+    return size if memory.read(pc + size - 1, 1) in WITH_FLAGS else 0
