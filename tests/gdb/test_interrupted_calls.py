@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from pathlib import Path
 
@@ -163,3 +164,81 @@ def test_a_stop_of_another_thread_costs_no_argument(local: Scenario, compile_c) 
     text = local.run(program, "handle SIGUSR2 stop noprint nopass", "cuda-break cuMemsetD2D8 --from any if Width == 0",
                      "break main", "RUN", "cuda-guards", go_on, hook=hook)  # fmt: skip
     assert "in the process" in text and "wrong 0" in text
+
+
+# Behind each call is another sort of instruction.
+WAITED = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static volatile int signals;
+static void on_signal(int number)
+{
+    signals += number == SIGUSR1;
+}
+#define ASKER(name, behind)                                                                       \
+    int name(unsigned long long *, size_t);                                                       \
+    __asm__(".type " #name ", @function\\n" #name ": .cfi_startproc\\n sub $8, %rsp\\n"             \
+            ".cfi_def_cfa_offset 16\\n call cuMemAlloc_v2@PLT\\n" behind "\\n 1: add $8, %rsp\\n"   \
+            ".cfi_def_cfa_offset 8\\n ret\\n .cfi_endproc\\n .size " #name ", . - " #name)
+ASKER(simple, "nop");
+ASKER(jumping, "jmp 1f; ud2");
+ASKER(branching, "jne 1f; nop");
+ASKER(calling, "call nothing");
+__asm__("nothing: ret");
+static int (*const askers[])(unsigned long long *, size_t) = {simple, jumping, branching, calling};
+static void *idle(void *argument)
+{
+    pause();
+    return argument;
+}
+int main(int count, char **words)
+{
+    unsigned long long sum = 0;
+    pthread_t thread;
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    signal(SIGUSR1, on_signal);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+    if (count > 1)
+        pthread_create(&thread, NULL, idle, words);
+    pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
+    for (int i = 0; i < 4; i++) {
+        askers[i](&sum, 100 + i);
+        askers[i](&sum, 1);
+        askers[i](&sum, 200 + i);
+    }
+    printf("signals %d\\n", signals);
+    fflush(stdout);
+    _exit(0);
+}
+"""
+SIGNALS = """
+import os
+from gdbcuda.live.placing import silence
+def signalled(*words, let_pass=silence.let_pass):
+    os.kill(gdb.selected_inferior().pid, 10)
+    return let_pass(*words)
+silence.let_pass = signalled
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is x86-64's")
+@pytest.mark.parametrize("threads", [(), ("two",)], ids=["one thread", "two threads"])
+def test_a_signal_as_a_call_returns_that_nobody_waits_for(
+    local: Scenario, compile_c, tmp_path: Path, threads: tuple[str, ...]
+) -> None:
+    """The next call to return there is waited for; to gdb its return looks like the handler's."""
+    hook = compile_c("libhook.so", HOOK, "-shared")
+    program = compile_c("program", WAITED, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    (tmp_path / "signals.py").write_text(SIGNALS)
+    words = ("handle SIGUSR1 nostop noprint pass", f"source {tmp_path}/signals.py")
+    words += ("cuda-break cuMemAlloc --on return if bytesize >= 100", "RUN")
+    text = local.run(program, *words, *["continue"] * 8, hook=hook, arguments=threads)
+    told = re.findall(r"^Breakpoint 1  .*bytesize=(\d+)\) = CUDA_SUCCESS\n +returned to app (\w+)", text, re.MULTILINE)
+    names = ["simple", "jumping", "branching", "calling"]
+    assert told == [(str(size + i), name) for i, name in enumerate(names) for size in (100, 200)], text
+    assert "signals 4" in text and "exited normally" in text, text

@@ -165,6 +165,10 @@ def threads(inferior: gdb.Inferior | None = None) -> tuple[gdb.InferiorThread, .
     return ()
 
 
+def has_one_thread() -> bool:
+    return len(threads()) == 1
+
+
 def selected_thread() -> gdb.InferiorThread | None:
     """(gdb fails where the selected one is of a dying process and it has made no object for it: there is none then.)"""
     with contextlib.suppress(SystemError):

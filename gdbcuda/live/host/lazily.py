@@ -35,6 +35,7 @@ MODULES = (
     "gdbcuda.live.recording.recorder",
     "gdbcuda.live.recording.in_process.ring_recorder",
     "gdbcuda.live.patching.counter_words",
+    "gdbcuda.live.stopping.next_places",
 )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import gdb
 
-from gdbcuda.live import breakpoints
+from gdbcuda.live import breakpoints, process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import OurBreakpoint
 from gdbcuda.live.frames import frames
@@ -14,8 +14,9 @@ from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import own_prototypes
 from gdbcuda.live.placing import unloading
-from gdbcuda.live.stopping import call_sites, shown_calls
+from gdbcuda.live.stopping import call_sites, next_places, shown_calls
 from gdbcuda.live.stopping.shown_calls import Key, returns_to
+from gdbcuda.live.threads import arrivals
 from gdbcuda.live.threads.call_registers import current_stack_pointer, result_register, stack_pointer, thread_number
 
 
@@ -28,12 +29,13 @@ class Pending(NamedTuple):
 
 
 class AwaitedCalls:
-    """Of one process: the calls that are waited for; by thread the one whose return has stopped it, until it goes on;
-    and the threads whose stop the user has seen."""
+    """Of one process: the calls that are waited for; by thread the one whose return has stopped it, and where, until it
+    goes on; those that stop an instruction later; and the threads whose stop the user has seen."""
 
     def __init__(self) -> None:
         self.pending: dict[Key, list[Pending]] = {}
-        self.returned: dict[int, Pending] = {}
+        self.returned: dict[int, tuple[Pending, int]] = {}
+        self.late: dict[int, Pending] = {}
         self.seen_threads: set[int] = set()
 
 
@@ -76,7 +78,10 @@ def is_over(waiting: Pending, new: frames.FrameCall, number: int) -> bool:
 
 
 def arrived(address: int) -> bool:
-    """At a return address: is one of the calls that return here now waited for?"""
+    """At a return address, or behind it: is one of the calls that return here now waited for?"""
+    late = CALLS().late.pop(thread_number(), None)
+    if late is not None:
+        return stop(late, address)
     hits = take(address)
     if not hits and not any(returns_to(one.call, address) for calls in CALLS().pending.values() for one in calls):
         call_sites.returned_in_vain(address)
@@ -85,9 +90,20 @@ def arrived(address: int) -> bool:
     meant = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]
     ignored = {number for number in {hit.number for hit in meant} if is_ignored(number)}
     stopping = [hit for hit in meant if hit.number not in ignored]
-    if stopping:
-        CALLS().returned[thread_number()] = stopping[0]
-    return bool(stopping)
+    return bool(stopping) and stop(stopping[0], address)
+
+
+def stop(hit: Pending, address: int) -> bool:
+    """Where a signal came as gdb stepped the thread off a place that fell silent, gdb takes this for the end of the
+    signal's handler, and goes on: then the thread stops again as soon as it has gone on. (gdb's infrun.c:
+    process_event_stop_test, BPSTAT_WHAT_HP_STEP_RESUME.)"""
+    calls, thread = CALLS(), thread_number()
+    calls.returned[thread] = hit, address
+    if process.machine() == "x86-64" and arrivals.is_resumed_here(address):  # on no other does one fall silent
+        calls.late[thread] = hit
+        for place in next_places.behind(address):
+            call_sites.watch(place, hit.number)
+    return True
 
 
 def is_ignored(number: int) -> bool:
@@ -130,8 +146,8 @@ ours.ON_GONE.append(forget_breakpoint)
 def just_returned(pc: int) -> tuple[frames.FrameCall, int] | None:
     """The call that returned to this very place, where the selected thread is, and the breakpoint that asked (0: finish
     or step), if any did."""
-    waited = CALLS().returned.get(thread_number())
-    if waited is not None and returns_to(waited.call, pc):
+    waited, at = CALLS().returned.get(thread_number(), (None, pc))
+    if waited is not None and at == pc:
         return waited.call, waited.number
     over = shown_calls.CALLS().over.get(thread_number())
     if over is not None and returns_to(over, pc):
@@ -145,6 +161,8 @@ def on_stop(event: object) -> None:
     condition and its stop gdb may resume threads (when one is created, say)."""
     if inferiors.selected_thread() is not None:  # the breakpoint's own commands may have gone on to the process's end
         CALLS().seen_threads.add(thread_number())
+        if isinstance(event, gdb.BreakpointEvent):
+            CALLS().late.pop(thread_number(), None)
 
 
 def on_continue(event: gdb.ContinueEvent) -> None:

@@ -1,0 +1,36 @@
+"""Where a thread is when it has executed one instruction more. (x86-64, Intel SDM volume 2.)"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import gdb
+
+from gdbcuda.elf.code import x86_read
+from gdbcuda.errors import Unreadable
+from gdbcuda.live import process
+from gdbcuda.live.frames import frames
+from gdbcuda.machine import x86_jumps
+
+LONGEST = 15
+
+
+def behind(address: int) -> list[int]:
+    """Of the selected thread, which is there; at the latest where its function returns."""
+    with suppress(Unreadable, x86_read.UnknownInstruction):
+        one = x86_read.decode(code_at(address))
+        found = list(x86_jumps.targets([(address, one)]))
+        if one.kind in ("", "branch") or (one.kind == "call" and not found):
+            found.append(address + len(one.raw))
+        if found:
+            return found
+    older = frames.caller_frame(gdb.newest_frame())
+    return [] if older is None else [older.pc()]
+
+
+def code_at(address: int) -> bytes:
+    """Up to the end of a page that may be the last."""
+    memory = process.InferiorMemory()
+    with suppress(Unreadable):
+        return bytes(memory.read(address, LONGEST))
+    return bytes(memory.read(address, min(LONGEST, -address % 4096)))
