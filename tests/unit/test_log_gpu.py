@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 from log_files import append, call, run, write
 
+from gdbcuda.calls.reader import END
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import References
+from gdbcuda.log.views.gpu_rows import GpuRows, overlap
+from gdbcuda.log.views.gpu_work import GpuOfLog
 from gdbcuda.shell import cli
 
 MICRO = 1e-6
@@ -168,3 +173,21 @@ def test_arrows_go_from_the_call_to_its_work(capsys: pytest.CaptureFixture[str],
     assert (begins[6]["ts"], begins[6]["tid"], ends[6]["ts"], ends[6]["tid"]) == (0, 1, 70, 2)
     names = {one["tid"]: one["args"]["name"] for one in events if one["name"] == "thread_name"}
     assert names[3] == "T3 GPU 0 stream 13"
+
+
+def test_a_log_of_millions_has_room() -> None:
+    """Of a piece of work and its call a few numbers are kept."""
+    many = 3000
+    events = (call for at in range(many) for call in (asked(2 * at, "cuLaunchKernel", at, at + 0.5),
+              kernel(2 * at + 1, "scale(float*)", at + 2, at + 3, 2, 2 * at)))  # fmt: skip
+    tracemalloc.start()
+    rows = GpuRows(GpuOfLog(References()).feed((END, one) for one in events))
+    (row,), most = rows.by_call(), tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert row.pieces == many and most / many < 600, most / many
+
+
+@pytest.mark.parametrize(("times", "wanted"), [
+    ([(0, 4), (1, 2), (1, 3), (3, 5)], 3), ([(0, 1), (1, 2)], 0), ([(0, 9), (2, 4), (5, 6)], 3), ([], 0)])  # fmt: skip
+def test_more_than_one_at_a_time(times: list[tuple[float, float]], wanted: float) -> None:
+    assert overlap(times) == wanted

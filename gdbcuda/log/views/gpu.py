@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.text import duration
 from gdbcuda.log.views.gpu_rows import GpuRows
@@ -19,7 +17,7 @@ PLURALS = {KERNEL: "kernel", GRAPH: "graph", COPY: "copy", FILL: "fill", WAIT: "
 
 
 def text(found: GpuOfLog, is_wide: bool = False, is_all: bool = False) -> str:
-    if not found.work:
+    if not len(found):
         return TOLD_NOTHING if found.notes.gpus else NONE
     rows = GpuRows(found)
     if is_all or is_wide:
@@ -34,8 +32,7 @@ def tables(found: GpuOfLog, rows: GpuRows, is_wide: bool, names: int | None, few
 
 
 def head(found: GpuOfLog, rows: GpuRows) -> str:
-    counts = Counter(one.kind for one in found.work)
-    said = [count_of(kind, counts[kind]) for kind in PLURALS if counts[kind]]
+    said = [count_of(kind, rows.kinds[kind]) for kind in PLURALS if rows.kinds[kind]]
     lines = [", ".join(said) + without_call(rows)]
     names = {(pid, f"GPU {number}"): name for (_, pid), one in found.notes.gpus.items()
              for number, name in one["devices"].items()}  # fmt: skip
@@ -50,11 +47,11 @@ def head(found: GpuOfLog, rows: GpuRows) -> str:
 
 def of_process(pid: int, rows: GpuRows) -> str:
     """ " of process 4711" where there are several: each numbers the GPUs that it may use from 0."""
-    return f" of process {pid}" if len({one.process for one in rows.runs}) > 1 else ""
+    return f" of process {pid}" if len(rows.processes) > 1 else ""
 
 
 def clocks(found: GpuOfLog, rows: GpuRows) -> list[str]:
-    apart, early = clocks_apart(found.notes), rows.early()
+    apart, early = clocks_apart(found.notes), rows.early
     said = [f"T{apart[1:]}, as far as CUPTI's own clock can be told."] if apart else []
     if early:
         said.append(f"{counted(len(early), 'piece')} of work began up to {duration(max(early))} before the call: "
@@ -67,7 +64,7 @@ def count_of(kind: str, count: int) -> str:
 
 
 def without_call(rows: GpuRows) -> str:
-    count = sum(rows.cause(one) is None for one in rows.runs)
+    count = rows.without_call
     return f"; {count} of them come from calls that are not in the log" if count else ""
 
 
@@ -124,8 +121,8 @@ def data(found: GpuOfLog) -> Data:
     return {
         "clock": [{"pid": pid, "uncertainty": round(float(one["uncertainty"]) / 1e9, 12), "devices": one["devices"]}
                   for (_, pid), one in found.notes.gpus.items()],
-        "early": len(rows.early()),
-        "without_call": sum(rows.cause(one) is None for one in rows.runs),
+        "early": len(rows.early),
+        "without_call": rows.without_call,
         "devices": [one._asdict() for one in rows.by_device()],
         "streams": [one._asdict() for one in rows.by_stream()],
         "work": [one._asdict() for one in rows.by_name()],

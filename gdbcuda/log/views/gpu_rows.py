@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Callable, NamedTuple, TypeVar
+import heapq
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 from gdbcuda.calls.references import Process
-from gdbcuda.log.views.gpu_work import COPY, KERNEL, RUNS, CausingCall, GpuOfLog, Work
+from gdbcuda.gpu.causing_calls import CausingCall
+from gdbcuda.log.views.gpu_work import COPY, KERNEL, RUNS, GpuOfLog, Work
 
 Interval = tuple[float, float]
-T = TypeVar("T")
-K = TypeVar("K")
 FOLLOWS = 10e-6  # seconds between two pieces of work of which the second has waited for the first
 
 
 class NamedWork(NamedTuple):
-    """All of one name. Times in seconds; ``queue`` from the begin of the call to the start on the GPU, -1 where the
+    """All of one name. RunTimes in seconds; ``queue`` from the begin of the call to the start on the GPU, -1 where the
     calls are not known."""
 
     name: str
@@ -74,133 +77,169 @@ class CallRow(NamedTuple):
     queue: float
 
 
+class RunTimes:
+    """Begins and ends of some pieces of work, by begin."""
+
+    def __init__(self) -> None:
+        self.starts, self.ends = array("d"), array("d")
+
+    def add(self, one: Work) -> None:
+        self.starts.append(one.start)
+        self.ends.append(one.end)
+
+    def __iter__(self) -> Iterator[Interval]:
+        return zip(self.starts, self.ends)
+
+
 class GpuRows:
+    """Each asks for all work again, which nobody has room for at once."""
+
     def __init__(self, found: GpuOfLog) -> None:
         self.found = found
-        self.causes = found.causes()
-        self.runs = [one for one in found.work if one.kind in RUNS]
 
-    def cause(self, one: Work) -> CausingCall | None:
-        return self.causes.get(one.cause) if one.cause is not None else None
+    def runs(self) -> Iterator[Work]:
+        return self.found.work(RUNS)
 
-    def stream(self, one: Work) -> tuple[Process, str]:
-        return one.process, self.found.stream(one.lane)
+    @cached_property
+    def kinds(self) -> Counter[str]:
+        return Counter(one.kind for one in self.found.work())
 
-    def queue(self, one: Work) -> float | None:
-        cause = self.cause(one)
-        return None if cause is None else one.start - cause.start
+    @cached_property
+    def processes(self) -> set[Process]:
+        return {one.process for one in self.runs()}
+
+    @cached_property
+    def without_call(self) -> int:
+        return sum(one.cause is None for one in self.runs())
 
     def by_name(self) -> list[NamedWork]:
         """What has run longest first."""
-        groups: dict[tuple[str, str], list[Work]] = {}
-        for one in self.found.work:
-            groups.setdefault((one.name, one.kind), []).append(one)
-        rows = []
-        for (name, kind), some in groups.items():
-            times = [one.seconds for one in some]
-            queues = known(self.queue(one) for one in some) if kind in RUNS else []
-            rows.append(NamedWork(name, kind, len(some), sum(times), max(times), median(queues),
-                                  max(queues, default=-1.0), sum(one.bytes for one in some)))  # fmt: skip
+        queues: dict[tuple[str, str], array[float]] = {}
+        sums: dict[tuple[str, str], list[float]] = {}  # pieces, seconds, the longest, bytes
+        for one in self.found.work():
+            key = one.name, one.kind
+            row, known = sums.setdefault(key, [0, 0.0, 0.0, 0]), queues.setdefault(key, array("d"))
+            row[:] = row[0] + 1, row[1] + one.seconds, max(row[2], one.seconds), row[3] + one.bytes
+            if one.cause is not None and one.kind in RUNS:
+                known.append(one.start - one.cause.start)
+        rows = [NamedWork(*key, int(pieces), run, longest, median(queues[key]), max(queues[key], default=-1.0),
+                          int(size)) for key, (pieces, run, longest, size) in sums.items()]  # fmt: skip
         return sorted(rows, key=lambda row: (-row.run, row.name))
 
     def by_stream(self) -> list[StreamRow]:
-        rows = []
-        for ((_, pid), stream), some in grouped(self.runs, self.stream).items():
-            times = union([(one.start, one.end) for one in some])
-            gaps = [later[0] - earlier[1] for earlier, later in zip(times, times[1:])]
-            rows.append(StreamRow(pid, stream, len(some), length(times), sum(gaps), max(gaps, default=0.0)))
-        return rows
+        groups: dict[tuple[int, str], RunTimes] = {}
+        for one in self.runs():
+            groups.setdefault((one.process[1], one.stream), RunTimes()).add(one)
+        return [of_stream(*key, some) for key, some in groups.items()]
 
     def by_device(self) -> list[DeviceRow]:
-        rows = []
-        groups = grouped(self.runs, lambda one: (one.process, self.found.device(one.lane)))
-        for ((_, pid), device), some in groups.items():
-            times = [(one.start, one.end) for one in some]
-            copies, kernels = (union([(one.start, one.end) for one in some if (one.kind == KERNEL) is is_kernel])
-                               for is_kernel in (False, True))  # fmt: skip
-            busy = union(times)
-            rows.append(DeviceRow(pid, device, len(some), busy[-1][1] - busy[0][0], length(busy), overlap(times),
-                                  length(copies) + length(kernels) - length(union(copies + kernels))))  # fmt: skip
-        return rows
+        groups: dict[tuple[Process, str], tuple[RunTimes, RunTimes, RunTimes]] = {}
+        for one in self.runs():
+            times = groups.setdefault((one.process, one.device), (RunTimes(), RunTimes(), RunTimes()))
+            times[0].add(one)
+            times[1 if one.kind == KERNEL else 2].add(one)
+        return [of_device(pid, device, *times) for ((_, pid), device), times in groups.items()]
 
     def waited(self) -> list[WaitedCopy]:
         """A copy waits from the end of its call, or of what its stream did before, whichever is later."""
-        found: dict[tuple[str, str], list[tuple[Work, float]]] = {}
+        found: dict[tuple[str, str], list[float]] = {}  # pieces, bytes, seconds, the longest
         last: dict[tuple[Process, str], Work] = {}
         running: list[Work] = []
-        for one in self.runs:
-            before, cause = last.get(self.stream(one)), self.cause(one)
-            last[self.stream(one)] = one
+        for one in self.runs():
+            before = last.get((one.process, one.stream))
+            last[one.process, one.stream] = one
             running = [other for other in running if other.end > one.start - FOLLOWS]
-            if one.kind == COPY and cause is not None:
-                behind, since = self.behind(one, before, running)
-                if behind and one.start > max(since, cause.start):
-                    found.setdefault((one.name, behind), []).append((one, one.start - cause.start))
+            if one.kind == COPY and one.cause is not None:
+                behind, since = self.behind(one, one.cause, before, running)
+                if behind and one.start > max(since, one.cause.start):
+                    row, time = found.setdefault((one.name, behind), [0, 0, 0.0, 0.0]), one.start - one.cause.start
+                    row[:] = row[0] + 1, row[1] + one.bytes, row[2] + time, max(row[3], time)
             running.append(one)
-        rows = [WaitedCopy(name, behind, len(some), sum(one.bytes for one, _ in some), sum(time for _, time in some),
-                           max(time for _, time in some)) for (name, behind), some in found.items()]  # fmt: skip
+        rows = [WaitedCopy(*key, int(pieces), int(size), waited, longest)
+                for key, (pieces, size, waited, longest) in found.items()]  # fmt: skip
         return sorted(rows, key=lambda row: -row.waited)
 
-    def behind(self, one: Work, before: Work | None, running: Sequence[Work]) -> tuple[str, float]:
+    def behind(self, one: Work, cause: CausingCall, before: Work | None, running: Sequence[Work]) -> tuple[str, float]:
         """What ended just before it began, and since when it could have begun."""
-        cause = self.cause(one)
-        asked = cause.end if cause is not None else one.start
+        asked = cause.end
         if before is not None and 0 <= one.start - before.end < FOLLOWS and before.end > asked:
             return f"a {before.kind} in its stream", asked
-        same = [other for other in running if other.name == one.name and self.stream(other) != self.stream(one)
-                and 0 <= one.start - other.end < FOLLOWS and other.end > asked]  # fmt: skip
+        here = one.process, one.stream
+        same = any(other.name == one.name and (other.process, other.stream) != here
+                   and 0 <= one.start - other.end < FOLLOWS and other.end > asked for other in running)  # fmt: skip
         return ("a copy in another stream", asked) if same else ("", asked)
 
     def by_call(self) -> list[CallRow]:
-        rows = []
-        pairs = [(one, cause) for one in self.runs if (cause := self.cause(one)) is not None]
-        for (name, has_hook), some in grouped(pairs, lambda pair: (pair[1].name, pair[1].has_hook)).items():
-            befores = known(None if cause.driver is None else cause.driver - cause.asked for _, cause in some)
-            rows.append(CallRow(name, has_hook, len(some), median(befores), max(befores, default=-1.0),
-                                median([cause.end - cause.start for _, cause in some]),
-                                median([one.start - cause.start for one, cause in some])))  # fmt: skip
+        groups: dict[tuple[str, bool], tuple[array[float], array[float], array[float]]] = {}
+        for one in self.runs():
+            if (cause := one.cause) is not None:
+                key = cause.name, cause.has_hook
+                befores, calls, queues = groups.setdefault(key, (array("d"), array("d"), array("d")))
+                calls.append(cause.end - cause.start)
+                queues.append(one.start - cause.start)
+                if cause.driver is not None:
+                    befores.append(cause.driver - cause.asked)
+        rows = [CallRow(*key, len(calls), median(befores), max(befores, default=-1.0), median(calls), median(queues))
+                for key, (befores, calls, queues) in groups.items()]  # fmt: skip
         return sorted(rows, key=lambda row: -row.pieces)
 
-    def early(self) -> list[float]:
+    @cached_property
+    def early(self) -> array[float]:
         """Seconds by which work began before its call did: the clocks, or what joins them, are wrong by so much."""
-        return [-queue for queue in known(self.queue(one) for one in self.runs) if queue < 0]
+        queues = (one.start - one.cause.start for one in self.runs() if one.cause is not None)
+        return array("d", [-queue for queue in queues if queue < 0])
 
 
-def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    found: dict[K, list[T]] = {}
-    for one in things:
-        found.setdefault(key(one), []).append(one)
-    return found
+def of_stream(pid: int, stream: str, times: RunTimes) -> StreamRow:
+    busy, idle, gap, last = 0.0, 0.0, 0.0, None
+    for start, end in union(times):
+        busy += end - start
+        if last is not None:
+            idle, gap = idle + start - last, max(gap, start - last)
+        last = end
+    return StreamRow(pid, stream, len(times.starts), busy, idle, gap)
 
 
-def known(times: Iterable[float | None]) -> list[float]:
-    return [one for one in times if one is not None]
+def of_device(pid: int, device: str, times: RunTimes, kernels: RunTimes, others: RunTimes) -> DeviceRow:
+    busy, first, last = 0.0, times.starts[0], max(times.ends)
+    for start, end in union(times):
+        busy += end - start
+    both = length(union(kernels)) + length(union(others)) - length(union(times))
+    return DeviceRow(pid, device, len(times.starts), last - first, busy, overlap(times), both)
 
 
 def median(times: Sequence[float]) -> float:
     return sorted(times)[len(times) // 2] if times else -1.0
 
 
-def union(times: list[Interval]) -> list[Interval]:
-    found: list[Interval] = []
-    for start, end in sorted(times):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((start, end))
-    return found
+def union(times: Iterable[Interval]) -> Iterator[Interval]:
+    """``times``: by begin."""
+    since, until = 0.0, None
+    for start, end in times:
+        if until is not None and start <= until:
+            until = max(until, end)
+            continue
+        if until is not None:
+            yield since, until
+        since, until = start, end
+    if until is not None:
+        yield since, until
 
 
 def length(times: Iterable[Interval]) -> float:
     return sum(end - start for start, end in times)
 
 
-def overlap(times: list[Interval]) -> float:
-    """When two or more of them were."""
-    edges = sorted([(start, 1) for start, _ in times] + [(end, -1) for _, end in times])
-    total, count, since = 0.0, 0, 0.0
-    for at, step in edges:
-        if count >= 2:
-            total += at - since
-        count, since = count + step, at
+def overlap(times: Iterable[Interval]) -> float:
+    """When two or more of them were. ``times``: by begin."""
+    total, since, ends = 0.0, 0.0, []  # type: float, float, list[float]
+    for start, end in times:
+        while ends and ends[0] <= start:
+            total, since = total + (ends[0] - since if len(ends) > 1 else 0.0), ends[0]
+            heapq.heappop(ends)
+        total, since = total + (start - since if len(ends) > 1 else 0.0), start
+        heapq.heappush(ends, end)
+    while len(ends) > 1:
+        total, since = total + ends[0] - since, ends[0]
+        heapq.heappop(ends)
     return total

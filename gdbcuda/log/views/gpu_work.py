@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
@@ -12,6 +13,7 @@ from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import duration
 from gdbcuda.gpu import gpu_words
 from gdbcuda.gpu.causing import names_work
+from gdbcuda.gpu.causing_calls import LARGEST, NOBODY, CausingCall, CausingCalls, in_order_of
 from gdbcuda.gpu.gpu_calls import BESIDE, GPU
 
 KERNEL, COPY, FILL, WAIT, OTHER = "kernel", "copy", "fill", "wait", "other"
@@ -21,32 +23,25 @@ STARTS = {COPY: (gpu_words.COPY, "memcpy"), FILL: (gpu_words.FILL, "memset")}
 STREAM = " stream "
 
 
-@dataclass
-class CausingCall:
-    """Times in seconds. ``asked``: when the outermost call around it began; ``driver``: when the driver was called."""
+class Work(NamedTuple):
+    """``stream`` without the numbers of its lanes, where it has several. Times in seconds."""
 
-    name: str
-    start: float
-    end: float
-    asked: float
-    driver: float | None
-    has_hook: bool
-
-
-@dataclass
-class Work:
     name: str
     kind: str
     process: Process
-    lane: int
+    stream: str
     start: float
     end: float
     bytes: int
-    cause: int | None
+    cause: CausingCall | None
 
     @property
     def seconds(self) -> float:
         return self.end - self.start
+
+    @property
+    def device(self) -> str:
+        return self.stream.partition(STREAM)[0]
 
 
 def clocks_apart(notes: References) -> str:
@@ -59,13 +54,19 @@ def clocks_apart(notes: References) -> str:
 
 
 class GpuOfLog:
-    """``work``: by time. ``stream``: the name of a lane."""
+    """A log may have millions of pieces: they are kept as columns of numbers, and made as they are asked for."""
 
     def __init__(self, notes: References) -> None:
         self.notes = notes
-        self.work: list[Work] = []
-        self.calls: dict[int, Call] = {}  # those that make work, and whose end is known
-        self.others = 0
+        self.calls = CausingCalls()
+        self.names: dict[tuple[str, str], int] = {}  # and kinds
+        self.lanes: dict[tuple[Process, int], int] = {}
+        self.starts, self.ends = array("d"), array("d")
+        self.of_name, self.of_lane = array("I"), array("I")
+        self.sizes, self.causes = array("q"), array("q")  # the number of the call, then where it is among the calls
+
+    def __len__(self) -> int:
+        return len(self.starts)
 
     def feed(self, events: Iterable[Event]) -> GpuOfLog:
         causes: dict[str, bool] = {}
@@ -75,52 +76,43 @@ class GpuOfLog:
             if call.layer == GPU:
                 self.add(call)
                 continue
-            self.others += 1
             is_cause = causes.get(call.name)
             if is_cause is None:
                 is_cause = causes[call.name] = names_work(call.name)
             if is_cause:
-                self.calls[call.number] = call
-        self.work.sort(key=lambda one: one.start)
+                self.calls.add(call)
+        self.calls.close()
+        self.causes = array("q", map(self.calls.find, self.causes))
         return self
 
     def add(self, call: Call) -> None:
-        cause, size = call.arguments.get("call"), call.arguments.get("bytes")
-        self.work.append(Work(
-            whole_name(call), kind(call), call.process, call.thread, call.start, call.last_seen,
-            size if isinstance(size, int) else 0, cause if isinstance(cause, int) else None,
-        ))  # fmt: skip
+        self.starts.append(call.start)
+        self.ends.append(call.last_seen)
+        self.of_name.append(self.names.setdefault((whole_name(call), kind(call)), len(self.names)))
+        self.of_lane.append(self.lanes.setdefault((call.process, call.thread), len(self.lanes)))
+        self.sizes.append(number(call.arguments.get("bytes"), 0))
+        self.causes.append(number(call.arguments.get("call"), NOBODY))
+
+    def work(self, kinds: Collection[str] = ()) -> Iterator[Work]:
+        """By time."""
+        names, calls = [*self.names], self.calls
+        lanes = [(process, self.stream(lane)) for process, lane in self.lanes]
+        for at in self.by_time:
+            name = names[self.of_name[at]]
+            if not kinds or name[1] in kinds:
+                yield Work(*name, *lanes[self.of_lane[at]], self.starts[at], self.ends[at], self.sizes[at],
+                           calls[self.causes[at]] if self.causes[at] != NOBODY else None)  # fmt: skip
+
+    @cached_property
+    def by_time(self) -> array[int]:
+        return in_order_of(self.starts)
 
     def stream(self, lane: int) -> str:
-        """Of a stream that has several lanes, without their numbers."""
         return str(self.notes.threads.get(lane, {}).get("name") or f"T{lane}").partition(BESIDE)[0]
 
-    def device(self, lane: int) -> str:
-        return self.stream(lane).partition(STREAM)[0]
 
-    def causes(self) -> dict[int, CausingCall]:
-        """By number, of all calls that work comes from."""
-        inside: dict[int, list[Call]] = {}
-        for call in self.calls.values():
-            if call.parent is not None:
-                inside.setdefault(call.parent, []).append(call)
-        wanted = {one.cause for one in self.work if one.cause is not None}
-        return {number: self.causing(self.calls[number], inside) for number in wanted if number in self.calls}
-
-    def causing(self, call: Call, inside: dict[int, list[Call]]) -> CausingCall:
-        around, below = self.around(call), [call]
-        for one in below:  # which grows
-            below += inside.get(one.number, [])
-        driver = min((one.start for one in below if one.layer == "driver"), default=None)
-        has_hook = any(one.layer == "hook" for one in (*around, *below))
-        return CausingCall(call.name, call.start, call.last_seen, around[-1].start, driver, has_hook)
-
-    def around(self, call: Call) -> list[Call]:
-        """Itself, and each that the one before is in."""
-        found = [call]
-        while found[-1].parent is not None and found[-1].parent in self.calls:
-            found.append(self.calls[found[-1].parent])
-        return found
+def number(found: Any, otherwise: int) -> int:
+    return found if isinstance(found, int) and abs(found) < LARGEST else otherwise
 
 
 def kind(call: Call) -> str:
