@@ -18,13 +18,14 @@ ASKERS = ("app", "runtime")
 
 class Answering(NamedTuple):
     """``how``: "the slot of test_alloc leads there", which is the file ``asker``, "the entry in libcuda.so.1 jumps
-    there", which is at ``entry``."""
+    there", which is at ``entry``. ``is_of_object``: only calls of the library that it is in, not the program's."""
 
     function: str
     reached: Reached
     how: str
     entry: int = 0
     asker: str = ""
+    is_of_object: bool = False
 
 
 def found(snapshot: ProcessSnapshot, names: Set[str]) -> list[Answering]:

@@ -37,10 +37,39 @@ def test_a_program_that_was_linked_with_wrap(scenario: Scenario, compile_c) -> N
     text = scenario.run(program, "break main", "RUN", "cuda-route cuMemAlloc_v2", "cuda-route --unhooked")
     assert re.search(r"cuMemAlloc_v2  app wrapped +--wrap .* app wrapped __wrap_cuMemAlloc_v2 +other ", text)
     assert "Nothing goes past the hook." in text
-    told = "linked with --wrap for cuMemAlloc_v2"
-    for words in (("cuda-check",), ("break main", "RUN", "cuda-check")):
-        text = " ".join(scenario.run(program, *words, hook=None).split())
-        assert told in text and "wrapped: can be hooked" in text and "the hook is in place" not in text
+    text = " ".join(scenario.run(program, "cuda-check", "break main", "RUN", "cuda-check", hook=None).split())
+    assert text.count("linked with --wrap for cuMemAlloc_v2") == 2 == text.count("wrapped: can be hooked")
+    assert "the hook is in place" not in text
+
+
+ENGINE = """
+int __real_cuMemAlloc_v2(unsigned long long *, unsigned long), cuMemAlloc_v2(unsigned long long *, unsigned long);
+int __real_cuMemFree_v2(unsigned long long), cuMemFree_v2(unsigned long long);
+__attribute__((visibility("hidden"))) int __wrap_cuMemAlloc_v2(unsigned long long *block, unsigned long bytes)
+{
+    return __real_cuMemAlloc_v2(block, bytes);
+}
+int __wrap_cuMemFree_v2(unsigned long long block) { return __real_cuMemFree_v2(block); }
+int take(unsigned long long *block) { return cuMemAlloc_v2(block, 64); }
+int give(unsigned long long block) { return cuMemFree_v2(block); }
+"""
+
+
+def test_a_library_that_was_linked_with_wrap(scenario: Scenario, compile_c) -> None:
+    """Its own calls go to its wrapper, exported or not; those of the program still stop where they arrive."""
+    linked, flags = (f"-L{scenario.shim}/standin", "-lcuda"), ("-Wl,--wrap=cuMemAlloc_v2", "-Wl,--wrap=cuMemFree_v2")
+    engine = compile_c("libengine.so", ENGINE, "-shared", *flags, *linked)
+    calls = re.sub(r"int __(real|wrap).*", "int take(unsigned long long *);", WRAPPED)
+    program = compile_c("program", calls.replace("return", "take(&block); return"), str(engine), *linked)
+    text = scenario.run(program, "cuda-break cuMemAlloc", "cuda-log start cuMemAlloc", "RUN", "cuda-route 'cuMem*_v2'",
+                        "continue", "continue", "continue", "cuda-log show", hook=None)  # fmt: skip
+    wrapper = "app libengine.so __wrap_cuMemAlloc_v2"
+    assert f"Breakpoint 2, of 1: {wrapper}, which answers for cuMemAlloc_v2: libengine.so is linked with" in text
+    assert stops(text) == [f"{wrapper} for", "driver libcuda.so.1", "driver libcuda.so.1"]
+    wrapped = re.findall(r"(\w+) +app libengine.so +--wrap +app libengine.so (\w+) +other +libengine.so's own", text)
+    assert wrapped == [(name, f"__wrap_{name}") for name in ("cuMemAlloc_v2", "cuMemFree_v2")]
+    calls = re.findall(r"T1  (\w+) +cuMemAlloc_v2.* by (\w+) at", text)
+    assert calls == [("app", "take"), ("driver", "__wrap_cuMemAlloc_v2"), ("driver", "main")]
 
 
 INJECTED = """

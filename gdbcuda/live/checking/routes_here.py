@@ -11,8 +11,9 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live.checking import hook_variables, nameless_pointers, real_functions, static_calls
 from gdbcuda.live.dlsym import request_log
 from gdbcuda.live.layers import names, this_snapshot
-from gdbcuda.live.noticing import answer_search
+from gdbcuda.live.noticing import wrappers
 from gdbcuda.routes import collect, judge, report
+from gdbcuda.routes.answering import Answering, base
 from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
@@ -60,7 +61,7 @@ def exported_by_ours(snapshot: ProcessSnapshot, glob: str) -> frozenset[str]:
 def found_routes(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool, everything: bool) -> Iterable[Route]:
     """``everything``: the hook's own ways too."""
     left_out = ("system",) if everything else ("system", "driver", "hook")
-    found = answered(snapshot, wanted, app) + static(snapshot, wanted, everything) + wrapped(snapshot, wanted)
+    found = answered(snapshot, wanted, app) + static(snapshot, wanted, everything) + wrapped(snapshot, wanted, app)
     for asker in snapshot.objects.all[:1] if app else snapshot.objects.all:
         if app or snapshot.layers[asker] not in left_out:
             found += of_object(snapshot, asker, wanted)
@@ -94,12 +95,17 @@ def static(snapshot: ProcessSnapshot, wanted: frozenset[str], everything: bool) 
             for name, address in there.items() if everything or name in used]  # fmt: skip
 
 
-def wrapped(snapshot: ProcessSnapshot, wanted: frozenset[str]) -> list[Route]:
-    """What the program was linked with for --wrap gets its own calls; the slot is its way on."""
+def wrapped(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool) -> list[Route]:
+    """What an object was linked with for --wrap gets its own calls; the slot is its way on."""
     program = snapshot.file_of(snapshot.objects.all[0])
-    verdict = Verdict("other", "the program's own calls: it is linked with --wrap")
-    return [Route(one.function, collect.WRAP, program, "app", "", one.reached, verdict)
-            for one in answer_search.wrapped(wanted)]  # fmt: skip
+    return [wrapped_route(one, program) for one in wrappers.wrapped(wanted) if not app or one.reached.file == program]
+
+
+def wrapped_route(one: Answering, program: str) -> Route:
+    file = one.reached.file
+    whose = "the program's" if file == program else f"{base(file)}'s"
+    verdict = Verdict("other", f"{whose} own calls: it is linked with --wrap")
+    return Route(one.function, collect.WRAP, file, "app", "", one.reached, verdict)
 
 
 def of_object(snapshot: ProcessSnapshot, asker: Linkage, wanted: frozenset[str]) -> list[Route]:

@@ -12,7 +12,7 @@ from gdbcuda.command_line.options import optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import noticed, table_version
-from gdbcuda.live.noticing import answer_search
+from gdbcuda.live.noticing import answer_search, wrappers
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -66,7 +66,7 @@ def session_files() -> list[str]:
     if files or (hooks and is_alive):
         return files
     program = local_program()
-    if program and any(answer_search.wrappers(table_version.table().symbols)):
+    if program and any(wrappers.of_program(table_version.table().symbols)):
         return [program]
     raise UserError(presence.nothing_there())
 

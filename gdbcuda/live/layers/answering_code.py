@@ -20,11 +20,14 @@ from gdbcuda.routes.snapshot import ProcessSnapshot
 FUNCTIONS: PerInferior[dict[int, set[str]]] = PerInferior(dict)
 # What requests have shown, in this process or in one before: by library, the code's offset and function -> how.
 _seen: dict[str, dict[tuple[int, str], str]] = {}
+OF_OBJECT: PerInferior[set[int]] = PerInferior(set)  # code that answers the calls of its own library alone
 OVERWRITTEN: PerInferior[set[int]] = PerInferior(set)  # functions of the vendor's whose entry is a jump of somebody's
 ON_LEARNED: list[Callable[[Answering], None]] = []
 
 
 def learn(answer: Answering) -> None:
+    if answer.is_of_object:
+        OF_OBJECT().add(answer.reached.address)
     FUNCTIONS().setdefault(answer.reached.address, set()).add(answer.function)
     for tell in ON_LEARNED:
         tell(answer)
@@ -57,7 +60,9 @@ def key_of(library: Image) -> str:
 
 
 def is_answered(function: str, inferior: gdb.Inferior) -> bool:
-    return any(function in known for known in FUNCTIONS.of(inferior).values())
+    """Whoever calls it."""
+    own = OF_OBJECT.of(inferior)
+    return any(function in known for address, known in FUNCTIONS.of(inferior).items() if address not in own)
 
 
 def is_start(pc: int) -> bool:
@@ -82,6 +87,7 @@ def comes_in_behind(file: str) -> str:
 
 def forget_unloaded(addresses: set[int]) -> None:
     unloading.drop(addresses, FUNCTIONS())
+    OF_OBJECT().difference_update(addresses)
     OVERWRITTEN().difference_update(addresses)
 
 

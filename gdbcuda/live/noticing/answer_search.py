@@ -3,7 +3,7 @@ program's first instruction, and when objects are loaded. Nothing is looked for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from contextlib import suppress
 from functools import lru_cache
 from typing import Callable
@@ -16,14 +16,12 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering_code, this_snapshot
-from gdbcuda.live.noticing import notice
+from gdbcuda.live.noticing import notice, wrappers
 from gdbcuda.live.placing import leaving, loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
-from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
+from gdbcuda.routes.snapshot import ProcessSnapshot
 
 MOST_FRAMES = 500
-WRAPPER = "__wrap_"
-FEW = 20  # names that are looked up one by one
 WANTED: list[Callable[[], Set[str]]] = []  # the API functions that somebody waits for
 ON_LOOK: list[Callable[[], None]] = []
 ON_BEGUN: list[Callable[[], None]] = []
@@ -55,8 +53,6 @@ class EntryPlaces:
             self.entry.delete()
 
 
-# by program, where it is, and the names that were looked for
-WRAPPERS: PerInferior[dict[tuple[str, int, frozenset[str]], list[tuple[str, int]]]] = PerInferior(dict)
 PLACES: PerInferior[EntryPlaces] = PerInferior(EntryPlaces, EntryPlaces.end)
 
 
@@ -148,7 +144,7 @@ def look() -> None:
         return
     get_ready()
     with suppress(UserError, Unreadable):  # the loader has not begun
-        for answer in [*answers(names), *wrapped(names)]:
+        for answer in [*answers(names), *wrappers.wrapped(names)]:
             answering_code.learn(answer)
 
 
@@ -176,30 +172,3 @@ def seen_now(snapshot: ProcessSnapshot) -> list[Answering]:
     with suppress(Unreadable):
         return found(snapshot, snapshot.api_names)
     return []
-
-
-def wrapped(names: Set[str]) -> Iterator[Answering]:
-    """What the program was linked with for --wrap: its own calls of the function go there."""
-    file = process.strip_prefix(process.program())
-    for name, address in wrappers(names):
-        reached = Reached(address, (WRAPPER + name,), file, "app")
-        yield Answering(name, reached, f"{reached.object} is linked with --wrap={name}")
-
-
-def wrappers(names: Set[str]) -> Iterator[tuple[str, int]]:
-    """What is loaded changes nothing of the program's own."""
-    asked = process.program(), process.auxiliary().get("AT_ENTRY", 0), frozenset(names)
-    if asked not in WRAPPERS():
-        WRAPPERS()[asked] = [*found_wrappers(names)]
-    yield from WRAPPERS()[asked]
-
-
-def found_wrappers(names: Set[str]) -> Iterator[tuple[str, int]]:
-    """A lookup costs less than the whole table of a large program, but through gdbserver packets."""
-    if len(names) > FEW or process.is_remote():
-        known = this_snapshot.static_functions(process.program())
-        yield from ((name, known[WRAPPER + name]) for name in names if WRAPPER + name in known)
-        return
-    for name in names:
-        inside = [address for address in process.decoded(WRAPPER + name) if process.in_program(address)]
-        yield from ((name, process.function_start(address) or address) for address in inside)
