@@ -18,8 +18,8 @@ from gdbcuda.errors import UserError
 from gdbcuda.ledger import data
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.book import Ledger
-from gdbcuda.ledger.torch_snapshot import TorchBlock, TorchSegment
 from gdbcuda.ledger.views import ROWS, site
+from gdbcuda.pytorch.segments import TorchBlock, TorchSegment
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
@@ -27,6 +27,8 @@ from gdbcuda.text.units import human
 
 NO_HISTORY = ("Which lines hold the tensors the snapshot does not say: torch.cuda.memory._record_memory_history() "
               "before they are made keeps it.")  # fmt: skip
+NOT_IN_MEMORY = ("Which lines hold the tensors a snapshot says (torch.cuda.memory._dump_snapshot): "
+                 "gdbcuda log memory --torch reads it.")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,16 @@ class HeldByLine:
 
 class TorchMemory:
     """``made_by``: of each segment's address the blocks that the log knows there, the latest at each place; several
-    where a segment is mapped piece by piece."""
+    where a segment is mapped piece by piece. ``has_log``: there is one to look in.
+    ``without_lines``: what is said where nobody knows who holds the tensors."""
 
-    def __init__(self, segments: Sequence[TorchSegment], ledger: Ledger) -> None:
-        self.segments = sorted(segments, key=lambda one: -one.size)
-        latest = {block.address: block for block in ledger.blocks.all() if block.kind in ("device", "mapping")}
+    def __init__(
+        self, segments: Sequence[TorchSegment], ledger: Ledger | None, without_lines: str = NO_HISTORY
+    ) -> None:
+        self.without_lines = without_lines
+        self.segments, self.has_log = sorted(segments, key=lambda one: -one.size), ledger is not None
+        blocks = ledger.blocks.all() if ledger is not None else ()
+        latest = {block.address: block for block in blocks if block.kind in ("device", "mapping")}
         self.starts = sorted(latest)
         self.made_by = {one.address: [latest[at] for at in self.inside(one)] for one in segments}
         self.beside = beside(latest.values(), {b for found in self.made_by.values() for b in found})
@@ -102,7 +109,8 @@ def text(found: TorchMemory, writer: CallWriter) -> str:
         return "PyTorch has no memory of a GPU."
     devices = sorted({one.device for one in found.segments})
     lines = [device_text([one for one in found.segments if one.device == device], device) for device in devices]
-    return "\n".join([*lines, known_text(found), "", segments_table(found, writer), "", lines_text(found.lines())])
+    known = [known_text(found)] if found.has_log else []
+    return "\n".join([*lines, *known, "", segments_table(found, writer), "", lines_text(found)])
 
 
 def device_text(segments: Sequence[TorchSegment], device: int) -> str:
@@ -126,8 +134,9 @@ def segments_table(found: TorchMemory, writer: CallWriter) -> str:
     rows = [(f"{one.address:#x}", human(one.size), human(one.in_tensors), human(one.cached),
              "expandable" if one.is_expandable else visible(one.kind), *maker(found.made_by[one.address], writer))
             for one in found.segments[:ROWS]]  # fmt: skip
-    left = len(found.segments) - len(rows)
-    table = render.table(rows, ["segment", "bytes", "in tensors", "cached", "kind", "by", "site"])
+    left, titles = len(found.segments) - len(rows), ["segment", "bytes", "in tensors", "cached", "kind", "by", "site"]
+    columns = len(titles) if found.has_log else titles.index("by")
+    table = render.table([row[:columns] for row in rows], titles[:columns])
     return table + (f"\n... and {left} smaller ones" if left else "")
 
 
@@ -138,11 +147,12 @@ def maker(blocks: Sequence[Block], writer: CallWriter) -> tuple[str, str]:
     return f"#{blocks[0].call.number} {blocks[0].call.name}{more}", visible(writer.short(site(blocks[0], writer)))
 
 
-def lines_text(held: Sequence[HeldByLine]) -> str:
+def lines_text(found: TorchMemory) -> str:
+    held = found.lines()
     if not held:
         return "No tensor holds memory."
     if all(one.frame is None for one in held):
-        return NO_HISTORY
+        return found.without_lines
     rows = [(visible(one.line) or "unknown", human(one.bytes), len(one.blocks), len(one.segments))
             for one in held[:ROWS]]  # fmt: skip
     left = len(held) - len(rows)

@@ -18,9 +18,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gdbcuda"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # The rooms, lowest first: each imports itself and those before it.
 ROOMS: list[str] = re.findall(r"\S+", """
-    errors packages text command_line files adapter manual api memory elf linkage cpython locks machine condition
-    decode faults calls gpu rings ledger.effects ledger coverage log.views log compare contract routes check observe
-    remote ide shell
+    errors packages text command_line files adapter manual api memory elf linkage cpython pytorch locks machine
+    condition decode faults calls gpu rings ledger.effects ledger coverage log.views log compare contract routes
+    check observe remote ide shell
     live.host live.process live.threads live.prompt live.placing live.pythons live.layers live.frames
     live.noticing live.books live.breakpoints live.preloading live.patching live.stopping live.guard live.guarding
     live.breaking live.faulting live.recording live.keeping live.dlsym live.checking live.locking

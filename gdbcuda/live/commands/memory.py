@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from gdbcuda.live.books.accounts import Account
 
 WITH_ADDRESS = ("history", "at")
-COMPARE = "compare"
+COMPARE, TORCH = "compare", "torch"
 
 
 def views_there() -> Iterable[str]:
     from gdbcuda.ledger import views
 
-    return [*views.VIEWS, COMPARE, *WITH_ADDRESS]
+    return [*views.VIEWS, COMPARE, TORCH, *WITH_ADDRESS]
 
 
 class MemoryOptions(LedgerOptions):
     view: str | None = optional_word(
         known("view", views_there),
-        "live, leaks, peak, by-site, problems, reported, compare, history ADDRESS, at ADDRESS",
+        "live, leaks, peak, by-site, problems, reported, compare, torch, history ADDRESS, at ADDRESS",
     )
     address: list[str] = words(EXPRESSION, "for history and at: any expression of gdb")
     json: bool = flag("for scripts: everything, as one JSON object")
@@ -54,7 +54,11 @@ def ledger_here() -> Ledger:
 need("ledger", ledger_here)
 
 
-@command("cuda-memory", MemoryOptions, purpose="record", needs="ledger")
+def needs(wanted: MemoryOptions) -> str:
+    return "stopped" if wanted.view == TORCH else "ledger"
+
+
+@command("cuda-memory", MemoryOptions, purpose="record", needs=needs)
 def cuda_memory(wanted: MemoryOptions) -> str:
     """Show what memory the API has handed out, by whom, and what was used wrongly.
 
@@ -72,6 +76,9 @@ def cuda_memory(wanted: MemoryOptions) -> str:
     thread calls cuMemGetInfo and nvmlDeviceGetMemoryInfo of each layer while the others stand still. No other
     view calls a function of the program.
 
+    torch: what PyTorch's caching allocator holds now, beside the calls that made its segments. It is read from
+    memory, in core files too, and needs no log.
+
     Examples:
       cuda-memory
       cuda-memory leaks
@@ -79,6 +86,8 @@ def cuda_memory(wanted: MemoryOptions) -> str:
       cuda-memory at dptr
       cuda-memory history 0x200000000000
       cuda-memory --json"""
+    if wanted.view == TORCH:
+        return of_torch(wanted)
     ledger = ledger_here()
     if wanted.json:
         return as_json(ledger, wanted)
@@ -96,6 +105,21 @@ def shown(wanted: MemoryOptions, ledger: Ledger) -> str:
     if wanted.address:
         raise UserError(f"{wanted.view} takes no address")
     return compared(ledger) if wanted.view == COMPARE else view(ledger, writer)
+
+
+def of_torch(wanted: MemoryOptions) -> str:
+    from gdbcuda.calls.data import line
+    from gdbcuda.ledger import torch_memory
+    from gdbcuda.live.books import pytorch_here
+
+    if wanted.address or wanted.least:
+        raise UserError("torch takes neither an address nor --least")
+    ledger, writer = call_log.SESSION.ledger(), call_log.writer()
+    writer.is_wide = wanted.wide
+    found = torch_memory.TorchMemory(pytorch_here.segments(), ledger, torch_memory.NOT_IN_MEMORY)
+    if wanted.json:
+        return line(torch_memory.as_data(found, writer))
+    return render.fold_to_screen(torch_memory.text(found, writer))
 
 
 def as_json(ledger: Ledger, wanted: MemoryOptions) -> str:

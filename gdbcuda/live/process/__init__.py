@@ -9,6 +9,7 @@ from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
 from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, in_pages, original_code
+from gdbcuda.live.process.objects.beside_objects import text_beside
 from gdbcuda.live.process.objects.code import (
     behind_prologue,
     block_of_function,
@@ -126,6 +127,7 @@ __all__ = [
     "strip_prefix",
     "symbol_of",
     "take_out_of",
+    "text_beside",
     "unfollowed_children",
     "until_objects_change",
     "whole",

@@ -11,64 +11,19 @@ import io
 import os
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Callable, NoReturn
 
 from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import UserError
 from gdbcuda.files import reading
+from gdbcuda.pytorch.segments import TorchBlock, TorchSegment
 from gdbcuda.text.printable import visible
 
-IN_TENSOR, WAITS = "active_allocated", ("active_awaiting_free", "active_pending_free")
 MOST_FRAMES = 4096
 PIECE = 1 << 20
 NO_SNAPSHOT = "is no snapshot of PyTorch's memory, or a part of one (torch.cuda.memory._dump_snapshot)"
 DAMAGE = (pickle.UnpicklingError, EOFError, ValueError, LookupError, AttributeError, TypeError, OverflowError,
           MemoryError)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TorchBlock:
-    """A part of a segment. ``size`` is what is handed out, ``asked`` what the tensor needs; ``state`` as PyTorch names
-    it. ``frames``: innermost first, () without a recorded history."""
-
-    address: int
-    size: int
-    asked: int
-    state: str
-    frames: tuple[PythonFrame, ...] = ()
-
-    @property
-    def is_in_tensor(self) -> bool:
-        return self.state == IN_TENSOR
-
-
-@dataclass(frozen=True)
-class TorchSegment:
-    """What PyTorch has from the driver in one piece, by cudaMalloc or by mapping."""
-
-    device: int
-    address: int
-    size: int
-    kind: str
-    is_expandable: bool
-    blocks: tuple[TorchBlock, ...]
-
-    def bytes_of(self, *states: str) -> int:
-        return sum(block.size for block in self.blocks if block.state in states)
-
-    @property
-    def in_tensors(self) -> int:
-        return self.bytes_of(IN_TENSOR)
-
-    @property
-    def waiting(self) -> int:
-        """Bytes that are free when another stream has finished with them."""
-        return self.bytes_of(*WAITS)
-
-    @property
-    def cached(self) -> int:
-        return max(self.size - self.in_tensors - self.waiting, 0)
 
 
 class PlainUnpickler(pickle.Unpickler):
