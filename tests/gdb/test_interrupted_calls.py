@@ -117,6 +117,59 @@ def test_a_stop_of_another_thread_counts_no_call_twice(scenario: Scenario, compi
     assert "signals 1" in text and "exited normally" in text
 
 
+ONE_ENDS = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static volatile int signals;
+static unsigned long long found;
+static void on_signal(int number)
+{
+    signals += number == SIGUSR1;
+}
+static void *work(void *argument)
+{
+    cuMemAlloc_v2(&found, 7);
+    return argument;
+}
+int main(void)
+{
+    pthread_t thread;
+    signal(SIGUSR1, on_signal);
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 5; i++)
+        cuMemAlloc_v2(&found, 5);
+    printf("signals %d\\n", signals);
+    return 0;
+}
+"""
+EACH_COUNTED = """
+import os
+from gdbcuda.live.stopping import counting
+def signalled(number, one_more=counting.one_more):
+    if left:
+        os.kill(gdb.selected_inferior().pid, left.pop())
+    return one_more(number)
+left, counting.one_more = [0, 10] * 5, signalled
+"""
+
+
+def test_a_thread_that_has_ended_since_the_last_stop_counts_no_call_twice(
+    scenario: Scenario, compile_c, tmp_path: Path
+) -> None:
+    """Nobody has asked gdb for its table since the stop, and now it cannot be printed."""
+    hook = compile_c("libhook.so", HOOK, "-shared")
+    program = compile_c("program", ONE_ENDS, str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    (tmp_path / "signals.py").write_text(EACH_COUNTED)
+    words = ("set cuda-guard off", "handle SIGUSR1 nostop noprint pass", f"source {tmp_path}/signals.py")
+    words += ("cuda-break cuMemAlloc if bytesize == 7", "cuda-break cuMemAlloc if bytesize == 5 && nth == 7", "RUN")
+    text = scenario.run(program, *words, "continue", hook=hook)
+    assert "\nBreakpoint 1  hook" in text and "\nBreakpoint 2  hook" not in text, text
+    assert "signals 3" in text and "exited normally" in text, text
+
+
 # Its first instruction names memory from its own place.
 BEGINS_WITH_A_CALL = """
 __asm__(".text; .globl cuMemsetD2D8_v2; .type cuMemsetD2D8_v2, @function\\n"

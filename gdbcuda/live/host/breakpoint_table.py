@@ -66,8 +66,11 @@ def text() -> str | None:
 
 
 def count_what_lasts() -> None:
-    """For `has_momentary`, as long as the table can be printed. (A momentary breakpoint has the number 0.)"""
-    if len(_threads) > 1 and not _lasting and not re.search(r"^0\s", text() or "0 ", re.MULTILINE):
+    """For `has_momentary`, where a call comes for the first time: gdb has none for its thread. As long as the table can
+    be printed, one of another thread is seen in it, with the number 0; after that it may be counted too."""
+    if not is_printable():
+        _lasting[:] = [min(rows(), *_lasting)] if _lasting else [rows()]
+    elif len(_threads) > 1 and not _lasting and not re.search(r"^0\s", text() or "0 ", re.MULTILINE):
         _lasting.append(rows())
 
 

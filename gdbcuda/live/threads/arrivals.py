@@ -23,12 +23,12 @@ def is_met_again(asked_last: dict[int, tuple[int, ...]]) -> bool:
     """Has the condition been asked about the selected thread's call before? ``asked_last``: by thread, gdb's stop and
     the registers of the call that it was asked about last. (Those of two calls may be the same. gdb's table, which
     costs more, tells them apart: where only its rows can be counted, one row more will be this thread's.)"""
-    breakpoint_table.count_what_lasts()
     thread, stop = call_registers.thread_number(), breakpoint_table.stops()
     pc, stack, *rest = registers()
     asked_before, *before = asked_last.get(thread, (stop,))
     asked_last[thread] = stop, pc, stack, *rest
     if before != [pc, stack, *rest]:
+        breakpoint_table.count_what_lasts()
         return False
     return is_resumed_here(pc) or (asked_before != stop and was_interrupted(pc, stack))
 
