@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -23,6 +24,7 @@ OF_VFORKS = 6 * 12  # calls of children that use the program's memory, and so it
 LOST = re.compile(r"^(\d+) calls? (?:was|were) (?:overwritten|made) ", re.MULTILINE)
 TIMERS = {"signals", "backtraces"}  # parts whose signals come at any instruction
 BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
+OF_ANOTHER = re.compile(r"^Breakpoint (\d+), of (\d+): ", re.MULTILINE)  # it stops for that one
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 TOO_OLD = "--fast needs a gdb that tells where breakpoints are"
 BROUGHT_LATE = re.compile(  # at a breakpoint, or by a signal; before its library is loaded
@@ -69,8 +71,9 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
     for index, watch in enumerate(map(partial(without_indirect, build, run), session.watches)):
         if watch.on == "log" or not numbers.get(index) or not build_counts(build, watch):
             continue
-        if lines & {f"condition {number}" for number in numbers[index]}:
-            continue  # the user has taken its condition away
+        later = made_later(run, numbers[index])
+        if lines & {f"condition {number}" for number in numbers[index]} or (watch.auto and later):
+            continue  # the user has taken its condition away; what is silent is counted by its number alone
         if watch.thread is not None and not is_numbered_as_made(run):
             continue
         values = [note["value"] for note in run.noted("size") if note["watch"] == index]
@@ -78,7 +81,9 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
         if control:  # gdb's own breakpoints do not ask who calls
             hits -= sum(bool(value & SIBLING) for value in values)
         elif watch.on != "enter":
-            hits = sum(int(number) in numbers[index] for number in BANNER.findall(run.text))
+            hits = told(run, numbers[index])
+        else:
+            hits += told(run, later)
         more = told_again(build, session, run, index)
         judged = judge(watch, hits, values, wanted(watch, run), whole, control, lost, more)
         unread = [note["text"] for note in run.noted("unread") if note["watch"] == index and not control
@@ -86,6 +91,16 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
         judged += [Difference("arguments", f"{watch.cuda}: {text}") for text in unread[:1]]
         found += [replace(one, watch=index) for one in judged]
     return found
+
+
+def told(run: Outcome, numbers: Collection[int]) -> int:
+    return sum(int(number) in numbers for number in BANNER.findall(run.text))
+
+
+def made_later(run: Outcome, numbers: Collection[int]) -> set[int]:
+    """Those that stop for one of these, and that the command had not made: as the program runs, or runs again."""
+    pairs = [(int(one), int(owner)) for one, owner in OF_ANOTHER.findall(run.text)]
+    return {one for one, owner in pairs if owner in numbers and one not in numbers}
 
 
 def without_indirect(build: Build, run: Outcome, watch: Watch) -> Watch:

@@ -92,6 +92,16 @@ def test_hits_count_from_the_last_run_on(build: Build, watch: Watch) -> None:
     assert kinds(build, watch, run) == {"hits"}
 
 
+@pytest.mark.parametrize(("made", "found"), [("Breakpoint 5, of 2", set()), ("Breakpoint 5, of 3", {"hits"})])
+def test_stops_of_a_breakpoint_that_was_made_for_another_one(
+    build: Build, watch: Watch, made: str, found: set[str]
+) -> None:
+    """In each run on code of another name, which answers for the function."""
+    said = f"{made}: hook libhook.so one, which answers for cuMemAlloc_v2: the slot of program leads there"
+    text = "\n".join([said, *["Breakpoint 5  hook libhook.so one for  cuMemAlloc_v2(bytesize=7)"] * 3])
+    assert kinds(build, watch, played(GOOD, *stops(), text=text)) == found
+
+
 @pytest.mark.parametrize(
     ("start", "parts", "found"),
     [("server", ["signals"], set()), ("server", [], {"hits"}), ("local", ["signals"], {"hits"})],
