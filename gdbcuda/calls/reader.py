@@ -83,24 +83,28 @@ class LogFile:
 
     def chunks(self) -> Iterator[tuple[bytes, bool]]:
         """Whole lines, many at a time, and whether too long a one was left out."""
-        rest, skipping = self.read_ahead, False
-        while True:
-            chunk = self.read()
-            lines, end, tail = (rest + chunk).rpartition(b"\n")
-            if skipping and end:  # of the long line only the end is here
-                lines, skipping = lines.partition(b"\n")[2], False
-            is_long = len(tail) > LONGEST
-            rest, skipping = b"" if is_long or skipping else tail, skipping or is_long
-            yield lines + end, is_long
-            if not chunk:
-                yield rest, False
-                return
+        return whole_lines(self.read_ahead, self.read)
 
     def read(self) -> bytes:
         try:
             return self.stream.read(CHUNK)
         except OSError as problem:
             raise cannot(f"read {self.path}", problem) from None
+
+
+def whole_lines(rest: bytes, read: Callable[[], bytes]) -> Iterator[tuple[bytes, bool]]:
+    skipping = False
+    while True:
+        chunk = read()
+        lines, end, tail = (rest + chunk).rpartition(b"\n")
+        if skipping and end:  # of the long line only the end is here
+            lines, skipping = lines.partition(b"\n")[2], False
+        is_long = len(tail) > LONGEST
+        rest, skipping = b"" if is_long or skipping else tail, skipping or is_long
+        yield lines + end, is_long
+        if not chunk:
+            yield rest, False
+            return
 
 
 def standard_input() -> BinaryIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
 from collections import defaultdict, deque
@@ -116,6 +117,25 @@ class Kept:
 def in_order(calls: Collection[Call]) -> list[tuple[bool, Call]]:
     """Begins, and ends (True), by time."""
     return by_time(calls, [call for call in calls if call.end is not None])
+
+
+def as_it_happened(calls: Iterable[Call]) -> Iterator[tuple[bool, Call]]:
+    """The same of very many calls, which come by time and are numbered so: none is held but those that are open."""
+    ends: list[tuple[float, int, Call]] = []  # of those of one moment the innermost first
+    for call in calls:
+        while ends and is_over_at(ends[0][2], call):
+            yield True, heapq.heappop(ends)[2]
+        yield False, call
+        if call.end is not None:
+            heapq.heappush(ends, (call.end, -call.number, call))
+    while ends:
+        yield True, heapq.heappop(ends)[2]
+
+
+def is_over_at(one: Call, call: Call) -> bool:
+    """In front of the other's begin. A call without any duration may begin as the one around it ends."""
+    is_around = one.thread == call.thread and one.depth < call.depth
+    return one.last_seen < call.start or (one.last_seen == call.start and not is_around)
 
 
 def by_time(begun: Collection[Call], ended: Collection[Call]) -> list[tuple[bool, Call]]:

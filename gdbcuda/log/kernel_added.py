@@ -44,8 +44,8 @@ class Added(NamedTuple):
     seconds_without: float | None
 
 
-def joined_of(sources: Iterable[LogSource]) -> Joined:
-    return Joined([JoinedPart(one.log, one.events(), one.file.header) for one in sources])
+def joined_of(sources: Iterable[LogSource], is_whole: bool) -> Joined:
+    return Joined([JoinedPart(one.log, one.events(), one.file.header) for one in sources], is_whole)
 
 
 def by_function(joined: Joined) -> Mapping[str, KernelShare]:
@@ -71,7 +71,8 @@ def note(asked: KernelShare, call: Call) -> None:
 
 def rows(joined: Joined, without: Iterable[str]) -> list[Added]:
     """What is added most comes first. ``without``: the logs of the other run."""
-    here, there, nothing = by_function(joined), by_function(joined_of(map(LogSource, without))), KernelShare()
+    other = joined_of(map(LogSource, without), is_whole=False)
+    here, there, nothing = by_function(joined), by_function(other), KernelShare()
     found = [of_function(name, here.get(name, nothing), there.get(name, nothing)) for name in {**here, **there}]
     some = (one for one in found if one.system_calls or one.system_calls_without)
     return sorted(some, key=lambda one: (one.function == OUTSIDE, -difference(one) * one.calls, one.function))

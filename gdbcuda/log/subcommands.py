@@ -139,7 +139,7 @@ def write_export(wanted: ExportOptions, sources: list[LogSource]) -> None:
 
 
 def show_kernel(wanted: KernelOptions, sources: list[LogSource]) -> None:
-    joined = kernel_added.joined_of(sources)
+    joined = kernel_added.joined_of(sources, is_whole=wanted.output is not None)
     joined.write(wanted.output, sources[0].file.header)
     out, source = Printer(wanted, sources[:1]), sources[0]
     added = kernel_added.rows(joined, wanted.without) if wanted.without else None

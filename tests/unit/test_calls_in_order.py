@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.sinks import in_order
+from gdbcuda.calls.sinks import as_it_happened, in_order
 
 
 def made(number: int, start: float, end: float | None, parent: Call | None = None, lwp: int = 1) -> Call:
@@ -16,8 +18,14 @@ def made(number: int, start: float, end: float | None, parent: Call | None = Non
 
 def order(*calls: Call) -> str:
     """A call is a letter: as it begins a small one, as it ends a capital one."""
-    letters = ["abcdef"[call.number].upper() if is_end else "abcdef"[call.number] for is_end, call in in_order(calls)]
-    return "".join(letters)
+    found = written(in_order(calls))
+    if len({call.lwp for call in calls}) == 1:
+        assert written(as_it_happened(sorted(calls, key=lambda call: (call.start, call.number)))) == found
+    return found
+
+
+def written(events: Iterable[tuple[bool, Call]]) -> str:
+    return "".join("abcdef"[call.number].upper() if is_end else "abcdef"[call.number] for is_end, call in events)
 
 
 def test_one_behind_another() -> None:

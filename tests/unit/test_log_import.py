@@ -69,6 +69,16 @@ def test_begin_and_end_lines(tmp_path: Path) -> None:
     assert last["ended"] == "not over"
 
 
+def test_what_is_behind_the_events_counts_too(tmp_path: Path) -> None:
+    """They are read one by one, and whose they are may be told at the end."""
+    (tmp_path / "last.json").write_text(json.dumps(dict(reversed(TORCH.items()))))
+    (tmp_path / "first.json").write_text(json.dumps(TORCH))
+    last, first = (importing.read(str(tmp_path / f"{name}.json")) for name in ("last", "first"))
+    assert [(one.name, one.layer, one.start) for one in last.calls] == [
+        (one.name, one.layer, one.start) for one in first.calls]  # fmt: skip
+    assert (last.programs, last.epoch) == (first.programs, first.epoch) and last.programs[7]["rank"] == "rank 3"
+
+
 def test_what_the_profiler_of_pytorch_writes(tmp_path: Path) -> None:
     done, log = imported(tmp_path, "trace.json", json.dumps(TORCH))
     assert done.returncode == 0, done.stderr

@@ -21,14 +21,13 @@ Pair = tuple[int, Line, Optional[Line]]  # the number of the begin, in the order
 
 def read(chunks: Iterable[tuple[bytes, bool]], calls: TimedCalls) -> None:
     log, begun, numbers = Log(), {}, count()  # type: Log, dict[Any, tuple[int, Line]], count[int]
-    pairs: list[Pair] = []
     for chunk, was_long in chunks:
         calls.problems["a line of more than 4 MiB"] += was_long
         for number, line in zip(numbers, parsed(chunk, log)):
-            pairs += event(number, line, begun, calls)
-    pairs += [(number, line, None) for number, line in begun.values()]
-    for _, line, end in sorted(pairs, key=lambda pair: pair[0]):  # of those of one moment the outer one comes first
-        add(line, end, calls)
+            for pair in event(number, line, begun, calls):
+                add(*pair, calls)
+    for number, line in begun.values():
+        add(number, line, None, calls)
     calls.problems.update(log.problems)
 
 
@@ -45,13 +44,15 @@ def event(number: int, line: Line, begun: dict[Any, tuple[int, Line]], calls: Ti
         calls.problems["an end without its begin"] += 1
 
 
-def add(line: dict[str, Any], end: dict[str, Any] | None, calls: TimedCalls) -> None:
+def add(number: int, line: Line, end: Line | None, calls: TimedCalls) -> None:
+    """Of those of one moment the outer one comes first, as they began."""
     lane = line.get("pid", 0), line.get("tid", line.get("lwp", line.get("thread", 0)))
     answer = end.get("details") if end is not None else None
     status = answer.get("status") if isinstance(answer, dict) else None
     layer = line.get("layer")
     call = calls.add(line.get("name"), line.get("ts"), end.get("ts") if end is not None else None, lane,
-                     layer=layer if layer in OURS else "", details=line.get("details"), status=status)  # fmt: skip
+                     layer=layer if layer in OURS else "", details=line.get("details"), status=status,
+                     order=number)  # fmt: skip
     if call is not None and isinstance(answer, dict):
         result = answer.get("result")
         if call.result is None and type(result) in (int, str) and type(status) is int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gdbcuda.errors import UserError
+from gdbcuda.log.foreign.json_stream import EVENTS, JsonStream
 from gdbcuda.log.foreign.timed_calls import GPU, LONGEST_NAME, OURS, TimedCalls
 from gdbcuda.log.views import own_slices
 
 NANOSECONDS = 1e9
+VERSION = "schemaVersion"  # PyTorch's profiler alone writes it
+HEADS = ("distributedInfo", "baseTimeNanoseconds")
 LAYERS = {"cuda_runtime": "runtime", "cuda_driver": "driver", "kernel": GPU, "gpu_memcpy": GPU, "gpu_memset": GPU,
           "cpu_op": "app", "python_function": "app", "user_annotation": "app"}  # fmt: skip
 ANNOTATION = "gpu_user_annotation"  # around work of a stream, which it may be longer or shorter than
@@ -22,16 +24,18 @@ LONGEST_RANK = 10**9
 IGNORED = frozenset("MsftiICnbeSTpFPNODRc(v)")  # phases that are no slices
 
 
-def read(document: Any, calls: TimedCalls) -> None:
-    events = document.get("traceEvents") if isinstance(document, dict) else document
-    if not isinstance(events, list):
-        raise UserError("no list of traceEvents")
-    is_ours = isinstance(document, dict) and "schemaVersion" not in document
-    rank = rank_of(document) if isinstance(document, dict) else ""
-    if isinstance(document, dict):
-        calls.begin(document.get("baseTimeNanoseconds"))
+def read(stream: JsonStream, calls: TimedCalls, is_pytorchs: bool = False) -> bool:
+    """False where it is PyTorch's, which the members behind the events alone have told: read it again as that."""
+    heads: dict[str, Any] = {VERSION: None} if is_pytorchs else {}
     open_slices: dict[Any, list[dict[str, Any]]] = {}
-    for one in sorted(events, key=own_slices.number) if is_ours else events:
+    is_ours, has_events = False, False
+    for key, one in stream.members():
+        if key != EVENTS:
+            if key == VERSION and has_events and is_ours:
+                return False
+            heads[key] = one if key in HEADS else None
+            continue
+        has_events, is_ours = True, stream.is_object and VERSION not in heads
         if not isinstance(one, dict):
             calls.problems["an event that is no object"] += 1
             continue
@@ -42,12 +46,17 @@ def read(document: Any, calls: TimedCalls) -> None:
             key = str((one.get("pid"), one.get("tid")))
             pair(one, open_slices.setdefault(key, []), calls, is_ours)
         elif phase == "M" and one.get("name") == "process_name":
-            name_process(one, calls, rank)
+            name_process(one, calls)
         elif not (isinstance(phase, str) and phase in IGNORED):
             calls.problems["an event of an unknown kind"] += 1
     for some in open_slices.values():
         for one in some:
             add(one, None, calls, is_ours)
+    rank = rank_of(heads)
+    for program in calls.programs.values() if rank else ():
+        program["rank"] = rank
+    calls.begin(heads.get("baseTimeNanoseconds"))
+    return True
 
 
 def rank_of(document: dict[str, Any]) -> str:
@@ -57,12 +66,11 @@ def rank_of(document: dict[str, Any]) -> str:
     return f"rank {rank}" if type(rank) is int and 0 <= rank < LONGEST_RANK else ""
 
 
-def name_process(one: dict[str, Any], calls: TimedCalls, rank: str = "") -> None:
+def name_process(one: dict[str, Any], calls: TimedCalls) -> None:
     given = one.get("args")
     name = given.get("name") if isinstance(given, dict) else None
     if isinstance(name, str) and name:
         calls.programs[number(one.get("pid"), calls)] = own_slices.program(name[:LONGEST_NAME])
-        calls.programs[number(one.get("pid"), calls)].update({"rank": rank} if rank else {})
 
 
 def pair(one: dict[str, Any], stack: list[dict[str, Any]], calls: TimedCalls, is_ours: bool) -> None:
@@ -100,8 +108,8 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
     for name in NOT_ARGUMENTS if is_ours else ():
         given.pop(name, None)
     status = calls.table.constant(result) if isinstance(result, str) else None
-    call = calls.add(one.get("name"), begin / NANOSECONDS, end, (pid, tid), layer=layer,
-                     details=given, status=status)  # fmt: skip
+    call = calls.add(one.get("name"), begin / NANOSECONDS, end, (pid, tid), layer=layer, details=given, status=status,
+                     order=own_slices.number(one) if is_ours else None)  # fmt: skip
     if call is not None:
         call.caller = calls.place(caller)
         if is_ours:

@@ -6,17 +6,18 @@ import gzip
 import json
 import os
 import zlib
-from typing import Any
+from collections.abc import Iterator
 
-from gdbcuda.calls import reader
-from gdbcuda.calls.reader import LogFile
-from gdbcuda.errors import UserError
+from gdbcuda.calls.reader import whole_lines
+from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.reading import open_source
 from gdbcuda.log.foreign import begin_end, chrome, nsys
+from gdbcuda.log.foreign.json_stream import JsonStream
 from gdbcuda.log.foreign.timed_calls import TimedCalls
+from gdbcuda.log.progress import Progress
 
-LARGEST = 4 << 30  # bytes of JSON, which is read as a whole
-PIECE = 64 << 20
+LARGEST = 64 << 30  # bytes of JSON
+PIECE = 1 << 20
 BEGINNING = 4096
 GZIP = b"\x1f\x8b"
 REPORTS = (".nsys-rep", ".qdrep")
@@ -28,16 +29,17 @@ def read(path: str) -> TimedCalls:
     try:
         source = open_source(path, "the file of a trace")
         start = source.read(0, min(source.size, BEGINNING), "its beginning")
-        packed = unpacked(path) if start.startswith(GZIP) else None
-        start = start if packed is None else packed[:BEGINNING]
+        trace = Trace(path, is_packed=start.startswith(GZIP))
+        start = next(trace.pieces(), b"")[:BEGINNING] if trace.is_packed else start
         if start.startswith(nsys.MAGIC):
             nsys.read(path, calls)
         elif path.endswith(REPORTS):
             raise UserError("a report that nsys alone reads: import what  nsys export --type sqlite  makes of it")
         elif is_lines(start):
-            begin_end.read(LogFile(path).chunks() if packed is None else [(packed, False)], calls)
-        else:
-            chrome.read(document(contents(path) if packed is None else packed), calls)
+            begin_end.read(trace.lines(), calls)
+        elif not chrome.read(JsonStream(trace.pieces()), calls):
+            calls = TimedCalls()
+            chrome.read(JsonStream(trace.pieces()), calls, is_pytorchs=True)
     except UserError as problem:
         raise UserError(f"cannot import {path}: {str(problem).removeprefix(f'{path}: ')}") from None
     if not calls.calls:
@@ -55,40 +57,33 @@ def is_lines(start: bytes) -> bool:
     return isinstance(found, dict) and "traceEvents" not in found and "ph" not in found
 
 
-def contents(path: str) -> bytes:
-    if os.path.getsize(path) > LARGEST:
-        raise too_large()
-    source = open_source(path)
-    return b"".join(source.read(at, min(PIECE, source.size - at), "it") for at in range(0, source.size, PIECE))
+class Trace:
+    """``is_packed``: as PyTorch's handlers write it, and vLLM's: ``.pt.trace.json.gz``."""
 
+    def __init__(self, path: str, is_packed: bool) -> None:
+        self.path, self.is_packed = path, is_packed
 
-def unpacked(path: str) -> bytes:
-    """What PyTorch's handlers write, and vLLM's: ``.pt.trace.json.gz``."""
-    try:
-        with gzip.open(path) as file:
-            found = file.read(LARGEST + 1)
-    except (OSError, EOFError, zlib.error):
-        raise UserError("a gzip file that is cut off or damaged") from None
-    if len(found) > LARGEST:
-        raise too_large()
-    return found
+    def pieces(self) -> Iterator[bytes]:
+        """`UserError` for one that is damaged, and for one that is unpacked without an end."""
+        total = 0
+        try:
+            with gzip.open(self.path) if self.is_packed else open(self.path, "rb") as file:
+                progress = Progress(0 if self.is_packed else os.fstat(file.fileno()).st_size)
+                while piece := file.read(PIECE):
+                    total += len(piece)
+                    if total > LARGEST:
+                        raise UserError(f"JSON of more than {LARGEST >> 30} GiB is not read")
+                    progress(len(piece))
+                    yield piece
+                progress.close()
+        except (OSError, EOFError, zlib.error) as problem:
+            raise self.damaged(problem) from None
 
+    def damaged(self, problem: Exception) -> UserError:
+        if self.is_packed:
+            return UserError("a gzip file that is cut off or damaged")
+        return cannot("read it", problem) if isinstance(problem, OSError) else UserError(str(problem))
 
-def too_large() -> UserError:
-    return UserError(f"JSON of more than {LARGEST >> 30} GiB is not read")
-
-
-def document(raw: bytes) -> Any:
-    try:
-        return json.loads(raw.decode("utf-8-sig", "replace"), parse_constant=reader.refuse)
-    except (ValueError, RecursionError):
-        pass
-    try:  # Chrome's own may end without its bracket
-        text = raw.decode("utf-8-sig", "replace").rstrip().rstrip(",")
-        return json.loads(text + "]", parse_constant=reader.refuse) if text.startswith("[") else fail()
-    except (ValueError, RecursionError):
-        return fail()
-
-
-def fail() -> Any:
-    raise UserError("neither JSON of a trace, nor lines with begins and ends, nor an export of nsys")
+    def lines(self) -> Iterator[tuple[bytes, bool]]:
+        pieces = self.pieces()
+        return whole_lines(b"", lambda: next(pieces, b""))

@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 
 from gdbcuda.calls.reader import END, Event, Log
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.sinks import JsonLines, in_order
+from gdbcuda.calls.sinks import JsonLines, as_it_happened
 from gdbcuda.calls.text import duration
 from gdbcuda.text import render
 from gdbcuda.text.sentences import counted
 
+REQUEST = "request"  # which an ioctl alone has
+NOTHING: dict[str, Any] = {}
+OF_IOCTL: dict[str, Any] = {REQUEST: None}
+NOTHING_BEHIND: list[int] = []
 KERNEL, OUTSIDE = "kernel", "(outside of calls)"
 TITLES = ("function", "layer", "calls", "system calls", "a call", "ioctls", "failed", "in the kernel")
 
@@ -49,10 +53,11 @@ class Cost(NamedTuple):
 
 
 class Joined:
-    """``calls``: all of them by time, numbered anew, those of the kernel inside those of the API."""
+    """``calls``: all of them by time, numbered anew, those of the kernel inside those of the API. Where they are not to
+    be written (``is_whole``) they have no values: a log may have millions."""
 
-    def __init__(self, parts: Sequence[JoinedPart]) -> None:
-        self.parts = list(parts)
+    def __init__(self, parts: Sequence[JoinedPart], is_whole: bool = True) -> None:
+        self.parts, self.is_whole = list(parts), is_whole
         self.began = min((one.started for one in self.parts if one.started), default=0.0)
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.calls: list[Call] = []
@@ -67,7 +72,7 @@ class Joined:
         part.log.kept = kept
         shift = part.started - self.began if part.started else 0.0
         first = len(self.calls)
-        self.calls += [call for phase, call in part.events if phase == END]
+        self.calls += (call if self.is_whole else without_values(call) for phase, call in part.events if phase == END)
         own = {call.number: call for call in self.calls[first:]}
         for call in self.calls[first:]:
             call.start += shift
@@ -113,13 +118,20 @@ class Joined:
         sink.note(0.0, "clocks", {"apart": max(late(self), default=0.0), "inferior": 0, "pid": 0})
         for call in {call.thread: call for call in self.calls}.values():
             sink.note(0.0, "thread", {"thread": call.thread, "lwp": call.lwp, "pid": call.pid, "inferior": 0})
-        for is_end, call in in_order(self.calls):
+        for is_end, call in as_it_happened(self.calls):
             (sink.exit if is_end else sink.entry)(call)
         sink.close()
 
 
 def is_ioctl(call: Call) -> bool:
-    return "request" in call.arguments
+    return REQUEST in call.arguments
+
+
+def without_values(call: Call) -> Call:
+    call.arguments = OF_IOCTL if is_ioctl(call) else NOTHING
+    call.out = call.addresses = NOTHING
+    call.stack = NOTHING_BEHIND
+    return call
 
 
 def nest(calls: list[Call]) -> None:
