@@ -214,6 +214,16 @@ def test_a_log_record(session: Session) -> None:
     assert re.search(r"Inferior 1 \(process \d+\) exited", text)
 
 
+def test_a_library_that_comes_sends_no_breakpoint_again(session: Session) -> None:
+    """Where gdbserver tests conditions, gdb sends all that are in the process once more."""
+    shows = "show breakpoint condition-evaluation"
+    text, link = session("nvml_dlopen", "cuda-log start", "continue", shows, "cuda-log stop", shows)
+    planted = int(re.search(r"Recording .*, (\d+) places", text)[1])
+    sent = Counter(one.split(",")[1] for one in link.packets if one.startswith("Z0"))
+    assert len(sent) > planted > 1000 and sum(sent.values()) < 1.1 * len(sent), sent.most_common(3)
+    assert re.findall(r"mode is (\w+)", text) == ["host", "auto"]
+
+
 def test_the_log_of_the_functions_named(session: Session) -> None:
     text, link = session(
         "test_alloc", "break release_buffers", *steps("cuda-log start cuMemAlloc --in hook if bytesize > 0", "continue")

@@ -21,6 +21,8 @@ from gdbcuda.live.placing import inserted
 LOG = "cuda-log"
 TRUST = "trust-readonly-sections"
 MANY = 100  # breakpoints
+CONDITIONS = "breakpoint condition-evaluation"
+_ours: list[bool] = []  # it was "auto" before
 
 
 @contextlib.contextmanager
@@ -74,13 +76,31 @@ def trusts_files() -> bool:
 
 
 def keep_inserted(count: int) -> None:
-    """Breakpoints stay in the process while it stands, until `as_before`."""
+    """Breakpoints stay in the process while it stands, until `as_before`. Where the server tests conditions, gdb sends
+    all that are in the process once more whenever a library comes, in case that a condition is another one now; and for
+    each gdbserver looks whether all the others are there still."""
     if count > MANY and process.is_remote():
+        gdb_cli.when_possible(test_conditions_here)
         inserted.keep(LOG)
 
 
 def as_before() -> None:
     inserted.release(LOG)
+    if _ours:
+        gdb_cli.when_possible(test_conditions_anywhere)
+
+
+def test_conditions_here() -> None:
+    """A user's own choice is left alone."""
+    if gdb.parameter(CONDITIONS) == "auto":
+        gdb_cli.execute(f"set {CONDITIONS} host")
+        _ours.append(True)
+
+
+def test_conditions_anywhere() -> None:
+    if _ours and gdb.parameter(CONDITIONS) == "host":
+        gdb_cli.execute(f"set {CONDITIONS} auto")
+    _ours.clear()
 
 
 @functools.cache
