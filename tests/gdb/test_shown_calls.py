@@ -57,6 +57,32 @@ def test_the_next_calls_do_not_stop_where_it_has_returned(
     assert "Value returned is $1 = 0" in text and "exited normally" in text, text
 
 
+WAITING = """
+#include <pthread.h>
+#include <unistd.h>
+static void *wait_for_ever(void *nothing)
+{
+    pause();
+    return nothing;
+}
+__attribute__((constructor)) static void start(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+}
+"""
+
+
+def test_in_place_it_stays_while_another_thread_may_make_a_child(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """A child that is in the kernel still has it already, and nobody can take it out of that one."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    program = compile_c("program", MANY.replace("0000", "0") + WAITING, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")
+    stays = "python print('enabled', [one.enabled for one in kept])"
+    text = local.run(program, "set displaced-stepping off", ON, LARGE, "RUN", KEEP, "tbreak half", "continue", stays,
+                     hook=hook)  # fmt: skip
+    assert "enabled [True]" in text, text
+
+
 SOMEONE = """
 import gdb
 class Half(gdb.Breakpoint):

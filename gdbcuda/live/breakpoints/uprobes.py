@@ -12,7 +12,6 @@ from contextlib import suppress
 
 import gdb
 
-from gdbcuda.elf.code.probed_jump import is_int3_in_jump
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints.locations import Location
@@ -55,6 +54,8 @@ def tell_of_selected(number: int, places: Sequence[Location]) -> None:
 def tell_of_jump(number: int, address: int, there: bytes, jump: bytes, own: bytes) -> None:
     """Once in a process, where somebody has made a byte of our jump an int3. (That a jump of ours is there is what our
     caller knows: a debugger's breakpoints are on all of its instructions, or on none.)"""
+    from gdbcuda.elf.code.probed_jump import is_int3_in_jump  # loaded when first used
+
     if is_int3_in_jump(there, jump, own) and (number, address) not in SAID():
         SAID().add((number, address))
         console.write(ON_JUMP.format(number, visible(process.symbol_of(address)[0])))

@@ -37,9 +37,12 @@ def silence(address: int) -> bool:
 
 def let_pass(address: int, in_vain: int, switch_off: Callable[[], None]) -> int:
     """In a breakpoint's ``stop``: nobody waits for what comes to it, as so often ``in_vain`` before. How often since it
-    is silent. (Where gdb steps in place it puts the breakpoint back behind the very thread that has come. The only
+    is silent. (Stepping in place, gdb puts the breakpoint back behind the very thread that has come: it stays up
+    to the next stop: another thread may be in the kernel with a child, whom nobody finds yet. The only
     thread can fork no child now; nor is it stepped off what is off, so that gdb has no *step resume* there.)"""
-    if not (standstill.stands_still() or standstill.steps_in_place() or inferiors.has_one_thread()):
+    if not (standstill.stands_still() or inferiors.has_one_thread()):
+        if standstill.steps_in_place():
+            return in_vain + 1
         # To look is slow, and what is in the way may stay. After a vfork gdb puts all back.
         return 0 if is_power_of_two(in_vain + 1) and silence(address) else in_vain + 1
     if not (children.is_one_being_made() or arrivals.is_resumed_at(address)):

@@ -18,6 +18,7 @@ from gdbcuda.live import process
 from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.guarding import own_syscalls, seccomp
+from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.rings.ring_layout import NO_TICKS
 
@@ -63,7 +64,7 @@ class SystemCall(Watch):
 
     def __init__(self, address: int, state: RingProcess, reason: str) -> None:
         super().__init__(address, self.see)
-        self.state, self.reason, self.looks = state, reason, 0
+        self.state, self.reason, self.looks, self.in_vain = state, reason, 0, 0
 
     def see(self) -> None:
         with suppress(Unreadable, gdb.error):
@@ -79,6 +80,6 @@ class SystemCall(Watch):
 
     def count(self) -> None:
         self.looks += 1
-        if self.looks == MOST_LOOKS:
+        if self.looks >= MOST_LOOKS:
             be_careful(self.state, self.reason)
-            gdb.post_event(lambda: self.switch(False))
+            self.in_vain = silence.let_pass(self.address, self.in_vain, lambda: self.switch(False))
