@@ -221,14 +221,24 @@ def several_drivers(snapshot: ProcessSnapshot) -> Iterator[Finding]:
     for soname, files in by_soname.items():
         if len(files) > 1:
             yield Finding("second-driver", "error", f"{soname} is loaded {len(files)} times: {', '.join(files)}",
-                          f"the hook hands on to one of them{run_paths(snapshot)}",
+                          f"the hook hands on to one of them{run_paths(snapshot, files)}",
                           "let all find the same file")  # fmt: skip
 
 
-def run_paths(snapshot: ProcessSnapshot) -> str:
-    named = [f"{base(snapshot.file_of(one))} has {kind} {path}" for one in snapshot.objects.all
-             for kind, path in [one.dynamic.run_path] if path and snapshot.layers[one] == "app"]  # fmt: skip
-    return f"; {', '.join(named[:3])}" if named else ""
+def run_paths(snapshot: ProcessSnapshot, files: list[str]) -> str:
+    """Whose leads to where one of these is."""
+    folders = {os.path.normpath(os.path.dirname(file)) for file in files}
+    named = [f"{base(file)} has {kind} {path}" for one in snapshot.objects.all if snapshot.layers[one] == "app"
+             for file, (kind, path) in [(snapshot.file_of(one), one.dynamic.run_path)]
+             if folders.intersection(searched(file, path))]  # fmt: skip
+    return f"; {some(named)}" if named else ""
+
+
+def searched(file: str, path: str) -> list[str]:
+    """The folders of a run path (ld.so(8): $ORIGIN)."""
+    origin = os.path.dirname(file)
+    named = (one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for one in path.split(":") if one)
+    return [os.path.normpath(one) for one in named]
 
 
 def other_namespaces(facts: Facts) -> Iterator[Finding]:

@@ -58,7 +58,8 @@ def test_written_without_a_test(tmp_path: Path, level: str, compiler: str) -> No
         subprocess.run(line, cwd=tmp_path, check=True, timeout=60)
     library = elf.open(str(built))
     names = [name for name in library.exported if f"int {name}(" in SOURCE]
-    found = {name: library.code.unchecked_writes((one := library.exported[name]).value, one.size) for name in names}
+    found = {name: library.code.unchecked_writes((one := library.exported[name]).value, one.size, {})
+             for name in names}  # fmt: skip
     assert {name: numbers for name, numbers in found.items() if numbers} == WRITTEN
 
 

@@ -90,14 +90,27 @@ def out_parameter_unused(subject: Subject) -> Answer:
     do="test the pointer before writing, or write only what the real function has taken: if (result) return result;",
 )  # fmt: skip
 def out_parameter_unchecked(subject: Subject) -> Answer:
-    found = []
+    found, known = [], dict[int, set[int]]()
     for function, symbol in _hooks(subject):
-        written = subject.library.code.unchecked_writes(symbol.value, symbol.size)
+        written = _written(subject, symbol, MOST_HELPERS, known)
         parameters = enumerate(function.parameters if written else ())  # made when first asked for
         names = [parameter.name for number, parameter in parameters if number in written
                  and parameter.direction in ("out", "inout") and parameter.type.kind == "pointer"]  # fmt: skip
         found += [f"{function.symbol} writes through {some(names)}"] if names else []
     return f"{some(found)} without a test for NULL" if found else None
+
+
+def _written(subject: Subject, symbol: elf.Symbol, deep: int, known: dict[int, set[int]]) -> set[int]:
+    """Numbers of the pointers that the function or its helpers write through. Other hooks speak for themselves."""
+    code, writers = subject.library.code, {}
+    for target in code.called_directly(symbol.value, symbol.size) if deep else ():
+        helper = subject.function_called(target)
+        if helper is not None and helper.name not in subject.hooked and helper.value != symbol.value:
+            if helper.value not in known:
+                known[helper.value] = set()  # one that calls itself in the end
+                known[helper.value] = _written(subject, helper, deep - 1, known)
+            writers[target] = known[helper.value]
+    return code.unchecked_writes(symbol.value, symbol.size, {at: one for at, one in writers.items() if one})
 
 
 @check(

@@ -95,6 +95,6 @@ def only_jumps_on(code: bytes) -> bool:
     return False
 
 
-def unchecked_writes(code: bytes) -> set[int]:
+def unchecked_writes(code: bytes, callees: object) -> set[int]:
     """Not known for this machine."""
     return set()

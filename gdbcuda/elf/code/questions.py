@@ -6,16 +6,18 @@ answered from exact bytes, such as a compiler writes them. What is not recognise
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Set
 from typing import Protocol
 
 from gdbcuda.elf.code import arm, x86
+from gdbcuda.elf.code.x86_writes import Callees
 from gdbcuda.elf.layout import Addresses
 from gdbcuda.errors import UserError
 
 _LARGEST_FUNCTION = 1 << 20
 _LONGEST_STUB = 24  # bytes of a PLT entry
 _LONGEST_TEXT, _OVERLAP = 256, 64
+_FILLS = frozenset(("memset", "memcpy", "memmove", "__memset_chk", "__memcpy_chk", "__memmove_chk"))
 
 
 class InstructionSet(Protocol):
@@ -48,7 +50,7 @@ class InstructionSet(Protocol):
     def minus_ones_passed(self, code: bytes, call: int) -> set[int]:
         """Numbers of the 32-bit arguments that may be -1 of the call at this offset."""
 
-    def unchecked_writes(self, code: bytes) -> set[int]:
+    def unchecked_writes(self, code: bytes, callees: Callees) -> set[int]:
         """Numbers of the pointer arguments that are written through without a test of theirs or of a status."""
 
     def only_jumps_on(self, code: bytes) -> bool:
@@ -149,9 +151,21 @@ class FileCode:
         """Numbers, from 0, of 32-bit arguments that may be -1 of the call at this offset in the function."""
         return self._machine.minus_ones_passed(self.bytes(address, size), call) if self._machine else set()
 
-    def unchecked_writes(self, address: int, size: int) -> set[int]:
-        """Numbers, from 0, of pointers that are written through and not tested for NULL, as far as that is seen."""
-        return self._machine.unchecked_writes(self.bytes(address, size)) if self._machine else set()
+    def called_directly(self, address: int, size: int) -> set[int]:
+        """Addresses of what the function calls, or jumps to, and not by a slot."""
+        calls = self._machine.calls(self.bytes(address, size), address) if self._machine else iter(())
+        return {target for target, is_slot in calls if not is_slot}
+
+    def unchecked_writes(self, address: int, size: int, writers: Mapping[int, Set[int]]) -> set[int]:
+        """Numbers, from 0, of pointers that are written through and not tested for NULL, as far as that is seen.
+        ``writers``: the same of what it calls, by address."""
+        if self._machine is None:
+            return set()
+        code = self.bytes(address, size)
+        fills = frozenset(target - address for target, is_slot in self._machine.calls(code, address)
+                          if (self._slots.get(target) if is_slot else self.stub_name(target)) in _FILLS)  # fmt: skip
+        callees = Callees({target - address: numbers for target, numbers in writers.items()}, fills)
+        return self._machine.unchecked_writes(code, callees)
 
     def only_jumps_on(self, address: int, size: int) -> bool:
         """Whether it hands its call on by a jump, so that who is called sees its caller; False where that cannot be

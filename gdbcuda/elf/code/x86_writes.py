@@ -1,14 +1,14 @@
 """Pointers that x86-64 code writes through, on some way through it, without a test of theirs anywhere.
 
 An argument is followed through registers and places on the stack, as far as mov goes. Whatever else looks at it counts
-as its test, and so does a branch behind a call that it was passed to: that may be the call's status. (System V ABI for
-x86-64, section 3.2; Intel SDM, volume 2.)
+as its test, and so does a branch behind a call that it was passed to: that may be the call's status. What a function
+writes for its caller is the caller's. (System V ABI for x86-64, section 3.2; Intel SDM, volume 2.)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Callable, NamedTuple, Union
@@ -34,6 +34,9 @@ _NEAR = 4096  # bytes: page 0 is mapped nowhere
 _SHORT = 4096  # bytes of a function that is remembered
 _STEPS = 1000  # of all ways through a function together
 
+_SIZE = 2  # rdx, of memset and its like
+_NUMBER = b"\xba"  # mov of a number to edx
+
 Place = Union[int, tuple[int, int]]  # a register; what is so far from where rsp or rbp points
 
 
@@ -47,14 +50,26 @@ class _Operands(NamedTuple):
     memory: tuple[int, int] | None = None
 
 
+class Callees(NamedTuple):
+    """Whom a function calls, by the distance from its start. ``writers``: the pointers that each writes through without
+    a test, by their numbers; ``fills``: those of memset and its like."""
+
+    writers: Mapping[int, Set[int]] = {}
+    fills: Set[int] = frozenset()
+
+
+NO_CALLEES = Callees()
+
+
 class _State(NamedTuple):
     """What is known where a way has come to. ``passed``: arguments that some call may have looked at; ``doubted``:
-    those of them that a branch, perhaps on its status, came behind."""
+    those of them that a branch, perhaps on its status, came behind; ``is_sized``: the third argument is a number."""
 
     held: Mapping[Place, int]
     passed: frozenset[int] = frozenset()
     doubted: frozenset[int] = frozenset()
     is_shared: bool = False  # the address of something on the stack was made
+    is_sized: bool = False
 
     def without(self, *places: Place) -> _State:
         gone = [place for place in self.held if place in places or (isinstance(place, tuple) and place[0] in places)]
@@ -67,7 +82,7 @@ class _State(NamedTuple):
 
     def called(self) -> _State:
         seen = self.held.values() if self.is_shared else (self.held[one] for one in _ARGUMENTS if one in self.held)
-        return self.without(*_LOST_BY_CALLS)._replace(passed=self.passed | {*seen})
+        return self.without(*_LOST_BY_CALLS)._replace(passed=self.passed | {*seen}, is_sized=False)
 
     def sharing(self, base: int) -> _State:
         """Of an address made of that register."""
@@ -80,6 +95,7 @@ class _State(NamedTuple):
 @dataclass
 class _Walk:
     code: bytes
+    callees: Callees = NO_CALLEES
     written: set[tuple[int, int]] = field(default_factory=set)  # offsets of instructions, with the argument
     doubted: set[tuple[int, int]] = field(default_factory=set)  # the same, where some way to them makes it so
     tested: set[int] = field(default_factory=set)
@@ -105,14 +121,30 @@ class _Walk:
 
     def step(self, at: int, found: Instruction, state: _State) -> list[tuple[int, _State]]:
         end = at + len(found.raw)
-        if found.kind == "call":
-            return [(end, state.called())]
+        target = end + (found.distance or 0)
+        if found.kind == "call" or (found.kind == "jump" and not 0 <= target < len(self.code)):
+            self.calls(at, target, state)
+            return [(end, state.called())] if found.kind == "call" else []
         if found.kind == "branch":
             behind = state._replace(doubted=state.passed)
-            return [(end, behind), (end + (found.distance or 0), behind)]
+            return [(end, behind), (target, behind)]
         if found.kind:
-            return [(end + found.distance, state)] if found.kind == "jump" and found.distance is not None else []
-        return [(end, self.after(at, _operands(found.raw), state))]
+            return [(target, state)] if found.kind == "jump" and found.distance is not None else []
+        one = _operands(found.raw)
+        is_sized = one.opcode == _NUMBER or (state.is_sized and _SIZE not in (one.field, one.register))
+        return [(end, self.after(at, one, state._replace(is_sized=is_sized)))]
+
+    def calls(self, at: int, target: int, state: _State) -> None:
+        """Who has passed the pointer to another call before may give the writer that one's status to look at."""
+        for place in self.callees.writers.get(target, ()):
+            number = state.held.get(_ARGUMENTS[place])
+            if number is not None and number not in state.passed:
+                self.written.add((at, number))
+        if target in self.callees.fills and state.is_sized and _ARGUMENTS[0] in state.held:
+            self.writes(at, state.held[_ARGUMENTS[0]], state)
+
+    def writes(self, at: int, number: int, state: _State) -> None:
+        (self.doubted if number in state.doubted else self.written).add((at, number))
 
     def after(self, at: int, one: _Operands, state: _State) -> _State:
         if one.opcode in _NOTHING:
@@ -142,8 +174,7 @@ class _Walk:
         if base in _STACK and base not in state.held:  # rbp may be a register as others
             return state.with_copy(one.field, memory) if is_whole else state.without(memory)
         if base in state.held and 0 <= displacement < _NEAR:
-            number = state.held[base]
-            (self.doubted if number in state.doubted else self.written).add((at, number))
+            self.writes(at, state.held[base], state)
         if is_whole and one.field in state.held:  # others can look at it there
             return state._replace(passed=state.passed | {state.held[one.field]})
         return state
@@ -166,7 +197,9 @@ class _Walk:
         return state.without(*(_STACK if first == 0xC9 else _IMPLIED), one.register)  # leave
 
 
-def unchecked_writes(code: bytes) -> set[int]:
+def unchecked_writes(code: bytes, callees: Callees = NO_CALLEES) -> set[int]:
+    if any(callees):
+        return _Walk(code, callees).unchecked()
     if not _ELSEWHERE.search(code):
         return set()
     return set(_of_short(code)) if len(code) < _SHORT else _Walk(code).unchecked()

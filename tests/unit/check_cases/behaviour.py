@@ -61,9 +61,33 @@ def out_parameter_unchecked(folder: Path) -> Report:
     assert not found("read", "real((void *)*f, (void *)t[0]);")
     assert found("copied", "z n = 5; real(&n, t); *f = n;") and found("small", "*(char *)f = 1;")
     assert found("one", "if (f) *f = 1; *t = 2;")
+    written_for_it(folder)
     report = library(folder, source % "real(f, t); *f = 1 << 20; *t = 2 << 20;")
     assert "cuMemGetInfo_v2 writes through free and total without a test for NULL" in str(report.findings)
     return report
+
+
+def written_for_it(folder: Path) -> None:
+    """By a helper, or by memset: what tests there, and what may know a status, is right."""
+    source = """#include <string.h>
+typedef struct { unsigned long long total, free, used, more[9]; } memory; int real(void *), taken(memory *);
+static void fill(memory *m) { m->total = 1 << 20; } static void fill_if(memory *m) { if (m) m->total = 1 << 20; }
+static void finish(int result, memory *m) { if (result == 0) m->free = 5; } static void twice(memory *m) { fill(m); }
+int nvmlDeviceGetMemoryInfo(void *d, memory *m) { %s }"""
+
+    def found(name: str, body: str, *flags: str) -> bool:
+        report = library(folder / name, source % body, "-fno-inline", *flags)
+        return "nvmlDeviceGetMemoryInfo writes through memory without" in str(report.findings)
+
+    assert found("helper", "twice(m); return 0;", "-O0")
+    for flags in (("-O0",), ("-O2",)):
+        assert found(f"fill{flags[0]}", "fill(m); return real(m);", *flags)
+        assert not found(f"fill_if{flags[0]}", "fill_if(m); return real(m);", *flags)
+        assert not found(f"finish{flags[0]}", "int r = real(m); finish(r, m); return r;", *flags)
+        assert not found(f"taken{flags[0]}", "if (!taken(m)) return 2; fill(m); return 0;", *flags)
+    assert found("memset", "memset(m, 0, sizeof *m); return real(m);", "-O0")
+    assert not found("some", "memset(m, 0, (unsigned long)d); return real(m);", "-O0")
+    assert not found("memset_if", "int r = real(m); if (r) return r; memset(m, 0, sizeof *m); return 0;", "-O0")
 
 
 @case("out-parameter-unused")
