@@ -243,7 +243,7 @@ word object_begins(word object)
     return object ? THERE(gdbcuda_trace)[0].entries[object - 1][ENTRY_ADDRESS] : 0;
 }
 
-/* By the first letter: of the API, dlsym and dladdr, prctl, syscall. */
+/* By the first letter: of the API, dlsym and dladdr, prctl and putenv, syscall and setenv. */
 int may_be_ours(const char *name)
 {
     return name[0] == 'c' || name[0] == 'n' || name[0] == 'd' || name[0] == 'p' || name[0] == 's' ||
@@ -257,8 +257,10 @@ word reference_leads_to(const char *name, word original, word from, word to)
     word told = tells_of_end_and_others(name, original);
     if (told != original || !may_be_ours(name))
         return told;
-    if (trace_is_system(THERE(gdbcuda_trace), to))
-        return name[0] == 'd' ? answers_for_recorded(name, original) : tells_of_seccomp(name, original);
+    if (trace_is_system(THERE(gdbcuda_trace), to)) {
+        told = name[0] == 'd' ? answers_for_recorded(name, original) : tells_of_seccomp(name, original);
+        return told != original ? told : tells_of_ranks(name, original);
+    }
     if (!text_order(name, "dlsym"))
         return answers_recorded(original);
     const struct api_function *function = function_named(name);

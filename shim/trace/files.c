@@ -114,8 +114,11 @@ static long opened_again(const struct trace *trace)
     return CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* A forked child that has no file yet has its parent's, where it writes nothing: its own will have all entries. */
 static void write_entry_later(const struct trace *trace, word index)
 {
+    if (trace->pid != (word)CALL(getpid, 0))
+        return;
     long file = opened_again(trace);
     if (FAILED(file))
         return;

@@ -118,10 +118,12 @@ word answers_for_recorded(const char *name, word original);
 void beside_wanted(const char *folder);
 word tells_of_end_and_others(const char *name, word original);
 
-/* environment.c; "" where there is no such variable. The last notes variables of launchers. */
+/* environment.c; "" where there is no such variable. The last two note variables of launchers: those that are there, and
+ * what functions of the C library make of them. */
 const char *value_of(char **environment, const char *name);
 word number_in(const char *text);
 void ranks_begin(struct trace *trace, char **environment);
+word tells_of_ranks(const char *name, word original);
 
 /* audited.c: the hook library in LD_AUDIT, which is an object too. The first, of the environment, says where this library
  * is in front of it, and 0 in that one. */

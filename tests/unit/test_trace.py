@@ -230,6 +230,28 @@ def test_processes_are_named_by_their_rank(trace: Trace, traced: Path) -> None:
     assert sorted(names) == [f"{traced.name}, local rank 3", f"{traced.name}, rank 1"]
 
 
+WORKERS = """
+import ctypes, os, sys
+driver = ctypes.CDLL("libcuda.so.1")
+driver.cuInit(0)
+for rank in range(2):
+    if not os.fork():
+        os.environ["LOCAL_RANK"] = os.environ["RANK"] = str(rank)
+        driver.cuInit(0)
+        os._exit(0)
+for rank in range(2):
+    os.wait()
+"""
+
+
+def test_a_rank_that_the_worker_sets_itself(trace: Trace) -> None:
+    """As what torch.multiprocessing.spawn starts does, and vLLM; its parent is none."""
+    found = trace(sys.executable, "-c", WORKERS)
+    name = os.path.basename(os.path.realpath(sys.executable))
+    heads = re.findall(r"^-- process \d+ (.*)", found.log("memory").stdout, re.MULTILINE)
+    assert sorted(heads) == [name, f"{name}, rank 0", f"{name}, rank 1"]
+
+
 def test_a_program_that_runs_another_is_followed(trace: Trace, run: Run) -> None:
     found = trace("fork_exec")
     assert found.done.stdout == run("fork_exec").stdout
