@@ -19,22 +19,45 @@ NOT_TAKEN = {
     "byte > 1": "no byte in libown.so, nor in the program (gdb reads this condition)",
     "bytes > (1": "bytes > (1: a syntax error for gdb, which reads this condition",
     "bytes >>": "bytes >>: a syntax error for gdb, which reads this condition",
-    "room.total > 1G": "sizes like 1G go with parameters alone)",
     "caller in app && room.total": "caller: only beside conditions on parameters that are known (gdb reads",
     "room.total > 5 --on return": "--on belongs in front of if, with the other options",
     "nth == 2 && room.total": "nth: only beside conditions on parameters that are known",
 }
-TAKEN = ("bytes > 2 && ordinal == 0", "room.total >= 0", "((struct room *)&room)->total >= 0", "(unsigned)bytes > 7",
+TAKEN = ("bytes > 2 && ordinal == 0", "room.total >= 0", "room.total < 1G", "((struct room *)&room)->total >= 0", "(unsigned)bytes > 7",
          '$_streq("byte", "byte")', "main != 0", "stderr == 0 || 1", "bytes == 'a' || 1")  # fmt: skip
 
 
-def test_why_a_copy_has_no_sizes(local: Scenario, compile_c) -> None:
-    """gcc calls a copy of it, without the argument that is always 0."""
+def test_sizes_on_a_copy(local: Scenario, compile_c) -> None:
+    """gcc calls a copy of it, without the argument that is always 0, so gdb reads the condition."""
     hook = compile_c("libown.so", OWN_CHECK, "-shared", "-O2")
     asked = [f"cuda-break room_check if bytes > {size}" for size in ("1G", "1024")]
-    text = local.run("test_alloc", *asked, "run", hook=hook)
-    assert "cuda-break: 1G: gdb reads this condition, as gcc has made room_check.constprop.0 of it" in text
-    assert "Breakpoint 1, room_check (" in text
+    text = local.run("test_alloc", *asked, "run", "info breakpoints", hook=hook)
+    assert "stop only if (bytes > 1073741824)" in text
+    assert "Breakpoint 2, room_check (" in text
+
+
+INLINED = """
+#include <stdio.h>
+static size_t used, limit = 100 << 20;
+static inline __attribute__((always_inline)) int oom_check(int dev, size_t addon)
+{
+    if (used + addon > limit) { fprintf(stderr, "no room on %d\\n", dev); return 1; }
+    return 0;
+}
+int cuMemAlloc_v2(unsigned long long *p, size_t n) { if (oom_check(7, n)) return 2; *p = 1 << 20; return 0; }
+int cuMemAllocHost_v2(void **p, size_t n) { if (oom_check(8, n)) return 2; *p = &used; return 0; }
+"""
+
+
+def test_what_is_inlined_everywhere(local: Scenario, compile_c) -> None:
+    """It stops in each function that has it, on its own parameters, which only gdb knows where to find."""
+    hook = compile_c("libown.so", INLINED, "-shared", "-O2")
+    asked = ["cuda-break oom_check if addon > 1G && dev == 7", "cuda-break oom_chek"]
+    text = local.run("test_alloc", *asked, "run", "info breakpoints", "backtrace 2", hook=hook)
+    assert "Breakpoint 1: oom_check in hook libown.so (pending until it is loaded), if addon > 1G && dev == 7" in text
+    assert "cuda-break: no function 'oom_chek'" in text
+    assert "oom_check (" in text and "addon=1073741825" in text and "addon=67108864" not in text
+    assert text.count(" in oom_check at ") == 2 and "#1  [hook libown.so] cuMemAlloc_v2 (" in text
 
 
 @pytest.mark.parametrize("debug_info", ["inside", "beside"])

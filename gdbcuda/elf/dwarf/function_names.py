@@ -10,7 +10,7 @@ from elftools.dwarf.die import DIE
 from gdbcuda.elf.dwarf.compile_units import Dwarf, tag_of, text_of
 from gdbcuda.elf.dwarf.sections import TooMuch
 
-__all__ = ["TooMuch", "defined_functions"]
+__all__ = ["TooMuch", "defined_functions", "inlined_functions"]
 
 # A second of work or two. What is larger is told as not looked at.
 MOST_ENTRIES = 60_000
@@ -20,6 +20,7 @@ _read: Any = DIE  # typed in some versions of pyelftools only
 _NAMES = ("linkage_name", "MIPS_linkage_name", "name")
 ELSEWHERE = ("DW_AT_abstract_origin", "DW_AT_specification")  # the entry that has the name: inlined, LTO, C++
 MOST_STEPS = 4
+DW_INL_INLINED = (1, 3)  # whether that was asked for or not
 
 
 def defined_functions(dwarf: Dwarf) -> Iterator[str]:
@@ -28,6 +29,14 @@ def defined_functions(dwarf: Dwarf) -> Iterator[str]:
     for first in dwarf.first_entries():
         if tag_of(first) == "compile_unit":
             yield from walk.functions(first)
+
+
+def inlined_functions(dwarf: Dwarf) -> Iterator[str]:
+    """What the compiler has put into its callers, as people write it; TooMuch when the limit is reached."""
+    walk = EntryWalk(dwarf)
+    for first in dwarf.first_entries():
+        if tag_of(first) == "compile_unit":
+            yield from (text_of(entry, "name") for entry in walk.children(first) if is_inlined(entry))
 
 
 class EntryWalk:
@@ -77,6 +86,11 @@ class EntryWalk:
 def is_defined(entry: Any) -> bool:
     has_code = "DW_AT_low_pc" in entry.attributes or "DW_AT_ranges" in entry.attributes
     return entry.tag == "DW_TAG_subprogram" and has_code
+
+
+def is_inlined(entry: Any) -> bool:
+    how = entry.attributes.get("DW_AT_inline")
+    return tag_of(entry) == "subprogram" and how is not None and how.value in DW_INL_INLINED
 
 
 def behind(entry: Any) -> tuple[int, int]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
 from gdbcuda.elf.dwarf.compile_units import Dwarf, tag_of, text_of
-from gdbcuda.elf.dwarf.function_names import ELSEWHERE, EntryWalk, is_defined, referred
+from gdbcuda.elf.dwarf.function_names import DW_INL_INLINED, ELSEWHERE, EntryWalk, is_defined, referred
 from gdbcuda.elf.dwarf.sections import TooMuch
 
 MOST_STEPS = 12  # typedefs and the like on the way to a type
-DW_INL_INLINED, DW_CC_NOCALL = (1, 3), 3
+DW_CC_NOCALL = 3
 UNSIGNED, SIGNED, BOOLEAN, FLOAT, CHARACTERS = (7, 8), (5, 6), 2, 4, (6, 8)  # DW_ATE_...
 INTEGERS = {1: ("signed char", "unsigned char"), 2: ("short", "unsigned short"), 4: ("int", "unsigned int"),
             8: ("long", "unsigned long")}  # fmt: skip

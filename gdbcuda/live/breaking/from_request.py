@@ -15,6 +15,7 @@ from gdbcuda.command_line.argument_types import one_of
 from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
+from gdbcuda.live.breaking import gdb_conditions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.frames import condition_words, frames
@@ -205,7 +206,7 @@ def gdb_terms(symbol: str, request: BreakRequest, condition: conditions.Conditio
         native = condition.to_gdb(function, abi.locate(function, process.machine()))
         terms, count = list(native.terms), native.count
     elif request.text:
-        terms.append(f"({request.text})")
+        terms.append(f"({gdb_conditions.in_bytes(request.text)})")
     if request.callers != "any":
         terms.append(f"$_cuda_from({quoted(request.callers)})")
     if count:

@@ -16,7 +16,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
-from gdbcuda.live.layers import own_prototypes
+from gdbcuda.text import units
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 OPTION = re.compile(r"[\w)\]]\s+--([a-z][a-z-]*)(?:\s+\w+)?\s*$")
-SIZE = re.compile(r"(?<![\w.])\d+[kKmMgGtT]\b")
+SIZE = re.compile(r"(?<![\w.])(\d+)([kKmMgGtTpP](?:[iI]?[bB])?)\b")
 NAME = re.compile(r"(?<![\w$])[A-Za-z_]\w*")
 MEMBERS = re.compile(r"(?:(?:\.|->|::)\s*~?[A-Za-z_]\w*)+")
 CAST = re.compile(r"\(\s*[A-Za-z_][\w\s]*\)\s*[\w(]|\*\s*\)|\b(?:struct|union|enum|class|sizeof)\b")
@@ -42,9 +42,8 @@ def refuse_unreadable(text: str, symbols: Sequence[str]) -> None:
     if option := OPTION.search(text):
         raise UserError(f"--{option[1]} belongs in front of if, with the other options")
     if not text or all(process.decoded(symbol) for symbol in symbols):
-        refuse_sizes_of_copies(text, symbols)
         return
-    plain = TEXT.sub("0", text)
+    plain = in_bytes(TEXT.sub("0", text))
     unknown = [name for name in dict.fromkeys(NAME.findall(MEMBERS.sub("", plain))) if not is_known(name)]
     ours = [name for name in unknown if name in OF_OURS]
     if ours:
@@ -53,20 +52,18 @@ def refuse_unreadable(text: str, symbols: Sequence[str]) -> None:
     if unknown:
         hooks = some([os.path.basename(file) for file in layers.named_hooks()])
         raise UserError(f"no {some(unknown)} in {hooks}, nor in the program (gdb reads this condition)")
-    refuse_sizes_of_copies(plain, symbols)
     refuse_form(plain)
 
 
-def refuse_sizes_of_copies(text: str, symbols: Sequence[str]) -> None:
-    """What gcc has copied to call it otherwise has its arguments where debug info says, for gdb alone."""
-    size = SIZE.search(text)
-    if not size:
-        return
-    for file in layers.named_hooks():
-        copies = [own_prototypes.copied(process.strip_prefix(file), name) for name in symbols]
-        if copy := next(filter(None, copies), ""):
-            raise UserError(f"{size[0]}: gdb reads this condition, as gcc has made {visible(copy)} of it, with its "
-                            "arguments elsewhere: write the number in bytes")  # fmt: skip
+def in_bytes(text: str) -> str:
+    """gdb has no sizes like 1G."""
+    parts = TEXT.split(text)
+    texts = [*TEXT.findall(text), ""]
+    return "".join(SIZE.sub(size_in_bytes, part) + kept for part, kept in zip(parts, texts))
+
+
+def size_in_bytes(size: re.Match[str]) -> str:
+    return str(int(size[1]) * (units.multiplier(size[2]) or 1))
 
 
 def refuse_form(text: str) -> None:
@@ -76,8 +73,7 @@ def refuse_form(text: str) -> None:
         gdb_cli.evaluated(f"sizeof ({form})")  # which calls nothing and reads nothing
     except gdb.error as problem:
         if "Invalid number" in str(problem):
-            why = "gdb reads this condition: sizes like 1G go with parameters alone"
-            raise UserError(f"{problem} ({why})") from None
+            raise UserError(f"{problem} (gdb reads this condition)") from None
         if form != text and "syntax error" in str(problem):
             raise UserError(f"{visible(text)}: a syntax error for gdb, which reads this condition") from None
 

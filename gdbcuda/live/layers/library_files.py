@@ -23,6 +23,23 @@ def defined(path: str) -> frozenset[str]:
     return read_defined(path, version_of(path))
 
 
+def inlines(path: str, name: str) -> bool:
+    """Has the compiler put the function into its callers? Of very large debug info that is not known."""
+    return name in read_inlined(path, version_of(path))
+
+
+@functools.lru_cache(maxsize=16)
+def read_inlined(path: str, version: tuple[int, ...]) -> frozenset[str]:
+    from gdbcuda import elf
+    from gdbcuda.elf.dwarf.function_names import TooMuch, inlined_functions
+
+    try:
+        file = elf.open(path)
+        return frozenset(name for one in (file, *elf.debug_files(file)) for name in inlined_functions(one.dwarf))
+    except (UserError, TooMuch):
+        return frozenset()
+
+
 def hides_all(path: str) -> bool:
     """A release build: it answers dlsym, and nothing of the API that it defines has a name, not even a hidden one."""
     return look_for_names(path, version_of(path), table_version.table())

@@ -63,7 +63,8 @@ def defines(path: str, name: str) -> bool:
     C, and (anonymous namespace)::cudaMalloc another."""
     if name in library_files.defined(path):
         return True
-    return prototype(name) is None and look_for_cplusplus(path, library_files.version_of(path), name)
+    return prototype(name) is None and (look_for_cplusplus(path, library_files.version_of(path), name)
+                                        or library_files.inlines(path, name))  # fmt: skip
 
 
 @functools.lru_cache(maxsize=256)
