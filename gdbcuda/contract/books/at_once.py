@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda import api
-from gdbcuda.contract.books import numbers
+from gdbcuda.contract.books import interleaved, numbers
+from gdbcuda.contract.books.asking_programs import LONGEST, drift, last, program, releasing, room, said
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
-from gdbcuda.contract.books.sequences import GRANULE, of_allocators
+from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs.building import Ran
-from gdbcuda.contract.c_programs.filling import block_type
 from gdbcuda.contract.patience import busy
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
@@ -20,37 +19,19 @@ from gdbcuda.text.units import human
 
 SHARES = {2: 60, 8: 30, 64: 10}  # threads, and how many percent of the limit each asks for: not all may have them
 ROUNDS = {2: 600, 8: 100, 64: 30}
-ROOM = 16  # times the limit: the device that all of them fit into
 SECONDS_BACK = 5.0  # in which the share of a dead process has to be back
 SECONDS_NEXT = 1.0  # in which a process has to do its work that comes after a killed one
 KILLS = 12
 DELAY = 300  # microseconds of each call of the allocator, and of its release
-LONGEST = 30.0  # seconds of a program with many threads or processes
-SAID = re.compile(r"^(together|sees|back|alone) (-?\d+)$", re.MULTILINE)
 
 
-def defined(player: Player, allocator: api.Function) -> str:
-    """What the programs are about: a block, how it is got and given back."""
-    got, given = (player.functions.call(one, "block", "size") for one in (allocator, releasing(player, allocator)))
-    assert got and given
-    return (f"typedef {block_type(allocator)} BLOCK;\n#define ALLOCATE {got.text}\n#define RELEASE {given.text}\n\n"
-            + of_allocators(player.functions, {allocator.symbol}))  # fmt: skip
+def threads(player: Player, allocator: api.Function, count: int) -> Iterable[Broken]:
+    """Without a limit the numbers alone are looked at. What two do to each other is tried at each instruction first."""
+    found = list(interleaved.broken(player, allocator, interleaved.THREAD)) if count == interleaved.TWO else []
+    return found or at_the_same_instant(player, allocator, count)
 
 
-def releasing(player: Player, allocator: api.Function) -> api.Function:
-    return player.functions.releases(allocator)[-1]
-
-
-def program(player: Player, template: str, allocator: api.Function) -> str:
-    return player.text(template, helpers=defined(player, allocator), numbers=numbers.asking(player.functions.numbers))
-
-
-def said(ran: Ran) -> dict[str, int]:
-    return {name: int(value) for name, value in SAID.findall(ran.output)}
-
-
-def threads(player: Player, allocator: api.Function, count: int) -> Iterator[Broken]:
-    """Without a limit the numbers alone are looked at."""
+def at_the_same_instant(player: Player, allocator: api.Function, count: int) -> Iterator[Broken]:
     size = max(GRANULE, player.limit * SHARES[count] // 100 // GRANULE * GRANULE)
     words = (str(count), str(ROUNDS[count]), str(size))
     text = program(player, "threads.c", allocator)
@@ -69,7 +50,7 @@ def slow(player: Player, allocator: api.Function) -> dict[str, str]:
     """A driver that takes a while: what a hook library has looked at before is old when it has answered, and another
     thread has already what was given back. The device is large enough for all that ask."""
     answer = f"{allocator.symbol} delay={DELAY}\n{releasing(player, allocator).symbol} late={DELAY}"
-    return {DEVICE_MEMORY: str(max(ROOM * player.limit, 16 << 30)), SEEN: os.devnull, ANSWER: answer}
+    return {DEVICE_MEMORY: room(player), SEEN: os.devnull, ANSWER: answer}
 
 
 def judged_threads(player: Player, ran: Ran, count: int, allocator: api.Function) -> tuple[str, str]:
@@ -83,13 +64,6 @@ def judged_threads(player: Player, ran: Ran, count: int, allocator: api.Function
     return "", ""
 
 
-def drift(ran: Ran) -> dict[str, int]:
-    """By which each number does not return to where it was."""
-    first, *_, end = numbers.read(ran.output)
-    by = {name: now.taken - first.said.get(name, now).taken for name, now in end.said.items()}
-    return {name: size for name, size in by.items() if size}
-
-
 def judged_drift(kept: dict[str, int], alone: dict[str, int], count: int, allocator: api.Function) -> tuple[str, str]:
     """A real driver keeps something for the stream of each thread, without the hook library too."""
     for name, by in kept.items():
@@ -97,10 +71,6 @@ def judged_drift(kept: dict[str, int], alone: dict[str, int], count: int, alloca
             return (f"{count} threads have given back what {allocator.symbol} gave, and {name} does not return to the "
                     "start", f"{human(by)}")  # fmt: skip
     return "", ""
-
-
-def last(ran: Ran) -> str:
-    return "".join(ran.errors.strip().splitlines()[-1:])
 
 
 class NotShared(Exception):
@@ -117,8 +87,8 @@ def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
     if found.get("sees", 0) < player.limit // 2 and not ran.status and found.get("alone"):
         raise NotShared
     showing = player.workshop.showing(text, allocator.symbol, words, more)._replace(is_in_children=True)
-    for what, example in judged_processes(player, ran, found):
-        yield Broken(what, example, showing.shown)
+    broken = [Broken(what, example, showing.shown) for what, example in judged_processes(player, ran, found)]
+    yield from broken or interleaved.broken(player, allocator, interleaved.PROCESS)
 
 
 def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterator[tuple[str, str]]:

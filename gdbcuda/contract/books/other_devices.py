@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gdbcuda import api
-from gdbcuda.contract.books import at_once, numbers
+from gdbcuda.contract.books import asking_programs, at_once, numbers
 from gdbcuda.contract.books.judging import more
 from gdbcuda.contract.books.numbers import Observed
 from gdbcuda.contract.books.playing import Player
@@ -15,14 +15,14 @@ from gdbcuda.contract.registry import Broken
 
 def faults(player: Player, allocator: api.Function) -> Iterator[Broken]:
     """Nothing where there is one device alone. What the driver does by itself is no fault."""
-    text = at_once.program(player, "devices.c", allocator)
+    text = asking_programs.program(player, "devices.c", allocator)
     program = player.workshop.built(text)
     environment = {DEVICES_OF_STANDIN: str(DEVICES)}
     without, ran = (player.workshop.run([program], with_hook=one, more=environment) for one in (False, True))
     if without.status:
         return
     usual = {what for what, _ in judged(allocator, numbers.read(without.output))}
-    found = [(f"a program {ran.ending} that uses two devices", at_once.last(ran))] if ran.status else []
+    found = [(f"a program {ran.ending} that uses two devices", asking_programs.last(ran))] if ran.status else []
     found += [one for one in judged(allocator, numbers.read(ran.output)) if one[0] not in usual]
     for what, example in found[:1]:
         yield Broken(what, example, player.workshop.showing(text, allocator.symbol, more=environment).shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gdbcuda.contract.books import at_once, numbers
+from gdbcuda.contract.books import asking_programs, at_once, numbers
 from gdbcuda.contract.books.judging import more
 from gdbcuda.contract.books.numbers import SUCCESS, Observed
 from gdbcuda.contract.books.playing import Player
@@ -32,7 +32,7 @@ def faults(player: Player, way: SharingWay) -> Iterator[Broken]:
             raise NotOpened
         seen |= {what for what, _ in judged(way, alone, alone)}
         showing = player.workshop.showing(text, way.opener, words)._replace(is_in_children=True)
-        ended = [(f"a program {ran.ending} whose memory another process opens", at_once.last(ran))]
+        ended = [(f"a program {ran.ending} whose memory another process opens", asking_programs.last(ran))]
         for what, example in [*ended[: ran.status != 0], *judged(way, observed(ran.output), alone)]:
             if what not in seen:
                 seen.add(what)

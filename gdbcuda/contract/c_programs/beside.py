@@ -8,19 +8,18 @@ from pathlib import Path
 from gdbcuda.contract import c_program
 from gdbcuda.contract.arguments import Arguments
 from gdbcuda.contract.c_program import ShownCall
+from gdbcuda.contract.c_programs import stepping
 from gdbcuda.contract.showing_program import HookSurroundings
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED
 
-BEGIN = "#include <stdbool.h>\n"
 OTHER = "other_"  # before the names of its arguments
 THREAD = "%d"  # in what the driver answers to it
 
 
 def program(call: ShownCall, other: Arguments, answer: str, title: str, around: HookSurroundings) -> str:
     """``other`` are the arguments of the other thread, ``answer`` what the driver says to it and then to the first."""
-    source = (Path(around.standin).parents[1] / "contract" / "between.c").read_text()
-    stepping = source.replace('#include "contract/contract.h"\n', "")
-    lines = [c_program.BEGIN, BEGIN, stepping, *c_program.declared(call), *of_other(call, other, answer),
+    source = stepping.text(Path(around.standin).parents[1] / "contract", "between.c")
+    lines = [c_program.BEGIN, source, *c_program.declared(call), *of_other(call, other, answer),
              *main(call, other, around)]  # fmt: skip
     return c_program.over_standin("\n".join(lines) + "\n", call.function.symbol, title, around)
 

@@ -28,6 +28,8 @@ UNWANTED = ("LD_", "GDBCUDA_", "CUDA_")
 MOST_OUTPUT = 1 << 20
 LATE = -1000  # the exit status of a program that was ended because its time was over
 
+NOT_ENDING = "does not end"
+
 
 class Ran(NamedTuple):
     """``status`` as subprocess has it: a signal is negative, `LATE` for a program that did not end in time."""
@@ -43,7 +45,7 @@ class Ran(NamedTuple):
     @property
     def ending(self) -> str:
         if self.is_late:
-            return "does not end"
+            return NOT_ENDING
         if self.status < 0:
             return f"ends with {signal_name(-self.status)}"
         return f"ends with status {self.status}"

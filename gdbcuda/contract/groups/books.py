@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from gdbcuda import api
@@ -75,10 +76,12 @@ def of_addresses(player: Player, bench: Bench) -> Iterable[Broken]:
 
 
 def by_threads(player: Player, allocator: api.Function, count: int, bench: Bench) -> Iterable[Broken]:
-    """One that is a way past the limit for a single thread is one for several."""
+    """One that is a way past the limit for a single thread is one for several: then it is asked for the rest alone."""
     if allocator in player.driver_has and fixed_sequences.way_past(player, allocator):
-        bench.note(f"books: {allocator.symbol} by threads is not tried: one alone is granted more than the limit")
-        return []
+        bench.note(f"books: {allocator.symbol} by threads: no limit is tried: one alone is granted more than that")
+        if allocator.symbol not in player.functions.hooked:
+            return []
+        player = replace(player, limit=0)
     return if_there(player, allocator, partial(at_once.threads, count=count), bench)
 
 

@@ -13,15 +13,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gdbcuda import elf
-from gdbcuda.contract.books.at_once import KILLS, last, slowest
+from gdbcuda.contract.books.asking_programs import last
+from gdbcuda.contract.books.at_once import slowest
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
-from gdbcuda.contract.c_programs.building import Ran, Workshop, written
+from gdbcuda.contract.c_programs import stepping
+from gdbcuda.contract.c_programs.building import NOT_ENDING, Ran, Workshop, written
 from gdbcuda.contract.life import work
 from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, ShowingProgram
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
+STATES, FEW_STATES = 4, 2  # that a stepped program is in, over a real driver before it has a context
+AFTER_KILL, LATE = "after kill -9 of a process the next one", "late"
 LONGEST = 60.0  # seconds, of a program without the hook library
 SHORTEST, TIMES_ALONE = 4.0, 5.0  # seconds, and how many times as long it may take with it
 FIRST, WORKS = "cuInit", ("work()", "refused()")  # what each program calls, and functions of `work` in it
@@ -35,7 +39,7 @@ LAZY, NOW, GLOBAL, DEEPBIND, NODELETE = (  # of dlopen
 class Situation(NamedTuple):
     """``template`` is the program, ``when`` how a sentence about it goes on. ``loaded`` says how the hook library comes
     into the process; ``arguments`` follow its path where it is opened; ``environment``: variables beside the hook
-    library's."""
+    library's; ``is_stepped``: through the hook library's instructions."""
 
     name: str
     template: str
@@ -44,6 +48,7 @@ class Situation(NamedTuple):
     arguments: tuple[str, ...] = ()
     has_library: bool = False
     environment: tuple[str, ...] = ()
+    is_stepped: bool = False
 
 
 def opened() -> Iterator[Situation]:
@@ -67,18 +72,19 @@ SITUATIONS = (
     Situation("destructor", "destructor.c", "whose library makes calls in a destructor", has_library=True),
     Situation("stacked", "stacked.c", "whose library behind it wraps the same functions", has_library=True),
     Situation("opens-own", "opens_own.c", "that opens libraries of its own", has_library=True),
-    Situation("first-calls", "first_calls.c", "whose threads make its first calls at the same instant"),
+    Situation("first-calls", "first_calls.c", "whose threads make its first calls at the same instant",
+              is_stepped=True),
     Situation("pairs", "pairs.c", "that begins NVML and a context twice and ends them twice"),
     Situation("left-alone", "left_alone.c", "that looks at its signals, descriptors, locale and folder"),
-    Situation("signal", "signal.c", "whose signal handler asks how much memory is free"),
+    Situation("signal", "signal.c", "whose signal handler asks how much memory is free", is_stepped=True),
     Situation("waits", "waits.c", "whose other thread waits in the driver", environment=(f"{SEEN}={os.devnull}",)),
     Situation("called-back", "called_back.c", "whose functions are called by the driver"),
     Situation("waited-signal", "waited_signal.c", "that waits for signals which it has blocked"),
     Situation("captured", "captured.c", "that captures a stream and launches the graph"),
-    Situation("fork", "fork.c", "whose child makes calls after fork"),
+    Situation("fork", "fork.c", "whose child makes calls after fork", is_stepped=True),
     Situation("fork-exec", "fork_exec.c", "whose child makes calls after fork and exec"),
     Situation("fork-exit", "fork_exit.c", "whose child ends with exit"),
-    Situation("thread-ends", "thread_ends.c", "whose threads end or are cancelled in calls"),
+    Situation("thread-ends", "thread_ends.c", "whose threads end or are cancelled in calls", is_stepped=True),
     Situation("small-stack", "small_stack.c", "whose thread has a small stack"),
 )  # fmt: skip
 
@@ -91,10 +97,15 @@ class Stage:
     functions: MemoryFunctions
     templates: Path
     note: Callable[[str], None]
+    is_real: bool = False  # over the driver of this machine
 
     def text(self, template: str) -> str:
         found = (self.templates / template).read_text()
-        return written(self.functions.table, found, {"WORK": work.text(self.functions)}, self.functions.is_by_dlsym)
+        return written(self.functions.table, found, self.places, self.functions.is_by_dlsym)
+
+    @cached_property
+    def places(self) -> dict[str, str]:
+        return {"WORK": work.text(self.functions), stepping.PLACE: stepping.text(self.templates.parent)}
 
     def broken(self, situation: Situation) -> Iterator[Broken]:
         """Nothing where the program does the same with the hook library as without."""
@@ -129,6 +140,8 @@ class Stage:
         is_linked = situation.loaded == LINKED and with_hook
         flags, soname = (self.linking, self.named()) if is_linked else ((), "")
         own = self.workshop.variables({}) if with_hook else ()
+        if situation.is_stepped:
+            flags, arguments = (*flags, *stepping.FLAGS), (hook, str(FEW_STATES if self.is_real else STATES))
         return ShowingProgram(
             self.text(situation.template), self.stops_in(situation.template), arguments,
             (*own, *situation.environment), preload, flags, situation.has_library, soname,
@@ -171,19 +184,32 @@ class Stage:
         return soname
 
     def killed(self, moments: Iterable[float]) -> Iterator[Broken]:
-        """kill -9 at each of those moments, in seconds after the start; then the next process has a second."""
+        """kill -9 at each instruction that others can see, then at those moments, in seconds after the start; the next
+        process has a second."""
         text = self.text("killed.c")
         path = self.workshop.built(text)
         began = time.monotonic()
         self.workshop.run([path, NEXT], with_hook=False)
         patience = max(slowest(), TIMES_ALONE * (time.monotonic() - began))  # a real driver needs a while by itself
-        for moment in list(moments)[:KILLS]:
+        if found := list(self.killed_in_calls(patience)):
+            yield from found
+            return
+        for moment in list(moments):
             self.workshop.killed([path], "works", moment)
             ran = self.workshop.run([path, NEXT], patience=patience)
             if ran.status:
                 showing = self.workshop.showing(text, "cuInit")._replace(following=(NEXT,))
-                yield Broken(f"after kill -9 of a process the next one {ran.ending}", last(ran), showing.shown)
+                yield Broken(f"{AFTER_KILL} {ran.ending}", last(ran), showing.shown)
                 return
+
+    def killed_in_calls(self, patience: float) -> Iterator[Broken]:
+        words = (self.workshop.hook, f"{patience:g}")
+        plan = self.workshop.showing(self.text("killed_at.c"), "cuInit", words)
+        plan = plan._replace(flags=stepping.FLAGS, is_in_children=True)
+        ran = self.workshop.run([self.workshop.compiled(plan), *words], patience=LONGEST)
+        if ran.status:
+            ending = NOT_ENDING if LATE in ran.output else ran.ending
+            yield Broken(f"{AFTER_KILL} {ending}", last(ran), plan.shown)
 
 
 class Different(NamedTuple):

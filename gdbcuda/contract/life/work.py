@@ -32,6 +32,50 @@ static __attribute__((unused)) void start(void)
 """
 
 
+STATES = """\
+enum { BEFORE_INIT, WITHOUT_CONTEXT, WITH_CONTEXT, WITH_MEMORY, STATES, MOST_PLACES = 1 << 14 };
+
+/* Each is one that the driver may find the program in. */
+static __attribute__((unused)) void reach(int state)
+{
+    if (state == WITHOUT_CONTEXT)
+        say("cuInit", CALL(cuInit)(0));
+    else if (state == WITH_CONTEXT)
+        start();
+    else if (state == WITH_MEMORY)
+        keep();
+}
+
+static __attribute__((unused)) int states(int count, char **told)
+{
+    return count > 2 && told[2][0] == '2' ? WITH_CONTEXT : STATES;
+}
+
+static __attribute__((unused)) void quietly(void (*run)(void))
+{
+    loud = 0;
+    run();
+    loud = 1;
+}
+
+/* In this state. */
+static __attribute__((unused)) int is_new_place(unsigned long at)
+{
+    static unsigned long places[MOST_PLACES];
+    for (unsigned i = 0; i < MOST_PLACES; i++) {
+        unsigned long *place = &places[(at + i) % MOST_PLACES];
+        if (*place == at)
+            return 0;
+        if (!*place) {
+            *place = at;
+            return 1;
+        }
+    }
+    return 0;
+}
+"""
+
+
 def text(functions: MemoryFunctions) -> str:
     """``start()``, ``ask()``, ``work()`` and ``refused()`` in C; the program says before it what CALL(name) is."""
     pairs = used(functions)
@@ -41,6 +85,7 @@ def text(functions: MemoryFunctions) -> str:
         of_allocators(functions, {allocator.symbol for allocator, _ in pairs}), START,
         function("ask", map(asking, asked)), function("work", [*(pair(functions, *one) for one in pairs), "ask();"]),
         function("refused", [*(pair(functions, *one) for one in alone), "ask();"]),
+        function("keep", [kept(functions, one) for one, _ in pairs[:1]]), STATES,
     ])  # fmt: skip
 
 
@@ -73,6 +118,12 @@ def pair(functions: MemoryFunctions, allocator: api.Function, release: api.Funct
     got, given = (called(functions, one) for one in (allocator, release))
     return (f'{{\n    {block_type(allocator)} block = 0;\n    say("{allocator.symbol}", {got});\n'
             f'    say("{release.symbol}", {given});\n}}')  # fmt: skip
+
+
+def kept(functions: MemoryFunctions, allocator: api.Function) -> str:
+    """Got, and never given back."""
+    return (f'static {block_type(allocator)} block;\n'
+            f'say("{allocator.symbol}", {called(functions, allocator)});')  # fmt: skip
 
 
 def called(functions: MemoryFunctions, one: api.Function) -> str:

@@ -17,8 +17,10 @@ int main(void)
     start();
     work();
     pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        printf("what is written at the end");
         exit(5);
+    }
     waitpid(child, &status, 0);
     say("status-of-child", status);
     return 0;
