@@ -51,7 +51,7 @@ class ShowingProgram(NamedTuple):
     against. ``soname`` is of the hook library, where the program is linked against that: the loader finds it by that
     name beside the program. ``following`` are the arguments with which the program shows what one leaves behind that
     is killed. ``is_in_children``: processes that it forks make the calls. ``is_bound``: ``symbol`` is not called, the
-    loader binds it."""
+    loader binds it. ``stops`` are commands of gdb in the place of a breakpoint in ``symbol``."""
 
     program: str
     symbol: str
@@ -64,6 +64,7 @@ class ShowingProgram(NamedTuple):
     following: tuple[str, ...] = ()
     is_in_children: bool = False
     is_bound: bool = False
+    stops: tuple[str, ...] = ()
 
     def shown(self, title: str, around: HookSurroundings) -> str:
         """With the lines in front that a person types."""
@@ -97,7 +98,8 @@ class ShowingProgram(NamedTuple):
         if self.is_bound:
             stops = ["break main", "run", f"cuda-route {self.symbol}"]
         else:
-            stops = [*(OF_CHILDREN if self.is_in_children else ()), f"cuda-break {self.symbol}", "run"]
+            here = self.stops or (f"cuda-break {self.symbol}",)
+            stops = [*(OF_CHILDREN if self.is_in_children else ()), *here, "run"]
         commands = [*loads, *stops]
         given = " ".join(f"-ex {shlex.quote(command)}" for command in commands)
         settings = [around.path, *map(quoted, self.environment)]

@@ -7,12 +7,12 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-enum { MOST_CALLS = 300, MOST_STEPS = 4000 };
+enum { MOST_CALLS = 300, MOST_PLACES = 4000 };
 
 static void (*other_call)(void), (*other_first)(void);
 static pid_t other_thread;
 static sem_t asked, done;
-static unsigned calls, answered_calls, steps;
+static unsigned calls, answered_calls, places;
 static bool is_ready;
 
 /* While it has not answered nothing more is asked of it: the stepped thread goes on alone. */
@@ -26,7 +26,7 @@ static bool let_the_other_call(unsigned long at, bool is_after_another)
         sem_post(&asked);
         answered_calls += stepping_gets(&done, other_thread);
     }
-    return calls < MOST_CALLS && steps++ < MOST_STEPS;
+    return calls < MOST_CALLS && places++ < MOST_PLACES;
 }
 
 static void *call_when_asked(void *unused)

@@ -11,7 +11,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MOST_STEPS = 1 << 20, TRACE = 1 << 8, BREAKPOINT = 0xcc, LOCK = 0xf0, XCHG = 0x87, REX = 0x40, IN_REGISTERS = 0xc0 };
+enum { MOST_STEPS = 1 << 20, TRACE = 1 << 8 };
+enum { BREAKPOINT = 0xcc, LOCK = 0xf0, XCHG = 0x87, REX = 0x40, IN_REGISTERS = 0xc0 }; /* bytes of instructions */
 enum { PREFIX_OF_SIZE = 0x66, PREFIXES = 3, LIBRARY_RANGES = 4 };
 enum { MOST_FRAMES = 32, MOST_LOOPS = 64, MOST_TURNS = 8, LONGEST_CALL = 7, LONGEST_LOOP = 4096 };
 

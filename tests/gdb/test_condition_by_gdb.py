@@ -23,7 +23,8 @@ NOT_TAKEN = {
     "room.total > 5 --on return": "--on belongs in front of if, with the other options",
     "nth == 2 && room.total": "nth: only beside conditions on parameters that are known",
 }
-TAKEN = ("bytes > 2 && ordinal == 0", "room.total >= 0", "room.total < 1G", "((struct room *)&room)->total >= 0", "(unsigned)bytes > 7",
+TAKEN = ("bytes > 2 && ordinal == 0", "room.total >= 0", "room.total < 1G",
+         "((struct room *)&room)->total >= 0", "(unsigned)bytes > 7",
          '$_streq("byte", "byte")', "main != 0", "stderr == 0 || 1", "bytes == 'a' || 1")  # fmt: skip
 
 

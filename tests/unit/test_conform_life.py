@@ -67,6 +67,12 @@ def test_the_file_is_not_called_by_its_soname(files: ConformFiles, tmp_path: Pat
     assert f"ln -sf {tmp_path / 'libwrong.so'} libnamed.so.1\n" in shown and "-Wl,-rpath,$ORIGIN" in shown
 
 
+def test_a_library_that_cannot_be_opened(files: ConformFiles) -> None:
+    """None of its functions is ever called: gdb stops where the program is told why."""
+    shown = files.run(files.shim / "sample/wrong/life/static_tls.so", "--show", "life/dlopen-now").stdout
+    assert "-ex 'break not_opened' -ex run" in shown and "int not_opened(const char *why)" in shown
+
+
 ALWAYS = """int umask(int);
 __attribute__((constructor)) static void begin(void) { umask(0); }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n); }

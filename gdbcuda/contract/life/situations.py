@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, Showin
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 STATES, FEW_STATES = 4, 2  # that a stepped program is in, over a real driver before it has a context
+NOT_OPENED, AT_REFUSAL = 3, ("break not_opened",)  # the status of a program that could not open it; where it says why
+UNSTEPPED, BLOCKS_SIGNALS = "-", "it blocks all signals, past the C library"
 AFTER_KILL, LATE = "after kill -9 of a process the next one", "late"
 LONGEST = 60.0  # seconds, of a program without the hook library
 SHORTEST, TIMES_ALONE = 4.0, 5.0  # seconds, and how many times as long it may take with it
@@ -116,7 +119,14 @@ class Stage:
             return
         patience = SHORTEST + TIMES_ALONE * (time.monotonic() - began)
         plan = self.plan(situation, True)
-        found = [*differences(self.run(plan, patience), without)]
+        ran = self.run(plan, patience)
+        if situation.is_stepped and ran.status == -signal.SIGTRAP:
+            self.note(f"life/{situation.name} at each instruction is not tried: {BLOCKS_SIGNALS}")
+            plan = plan._replace(arguments=(UNSTEPPED, *plan.arguments[1:]))
+            ran = self.run(plan, patience)
+        if situation.loaded == OPENED and ran.status == NOT_OPENED:
+            plan = plan._replace(stops=AT_REFUSAL)
+        found = [*differences(ran, without)]
         own = [one for one in found if situation is PLAIN or one not in self.of_plain]
         for one in (own or found)[:1]:
             program = f"a program {self.when(situation)}" if own else f"as in {PLAIN.name}, a program"
@@ -207,7 +217,9 @@ class Stage:
         plan = self.workshop.showing(self.text("killed_at.c"), "cuInit", words)
         plan = plan._replace(flags=stepping.FLAGS, is_in_children=True)
         ran = self.workshop.run([self.workshop.compiled(plan), *words], patience=LONGEST)
-        if ran.status:
+        if ran.status == -signal.SIGTRAP:
+            self.note(f"life/killed at each instruction is not tried: {BLOCKS_SIGNALS}")
+        elif ran.status:
             ending = NOT_ENDING if LATE in ran.output else ran.ending
             yield Broken(f"{AFTER_KILL} {ending}", last(ran), plan.shown)
 

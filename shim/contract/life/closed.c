@@ -31,15 +31,20 @@ static void *call_and_stay(void *unused)
     return NULL;
 }
 
+/* A debugger stops here, and shows why. */
+static __attribute__((noinline)) int not_opened(const char *why)
+{
+    puts(why);
+    return 3;
+}
+
 int main(int count, char **words)
 {
     pthread_t thread;
 
     library = dlopen(count > 1 ? words[1] : "libcuda.so.1", RTLD_NOW);
-    if (!library) {
-        puts(dlerror());
-        return 3;
-    }
+    if (!library)
+        return not_opened(dlerror());
     start();
     work();
     pthread_barrier_init(&called, NULL, 2);

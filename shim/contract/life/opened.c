@@ -17,6 +17,13 @@ static void *found(const char *name, void *drivers)
 
 /* WORK */
 
+/* A debugger stops here, and shows why. */
+static __attribute__((noinline)) int not_opened(const char *why)
+{
+    puts(why);
+    return 3;
+}
+
 int main(int count, char **words)
 {
     const char *path = count > 1 ? words[1] : "libcuda.so.1";
@@ -24,10 +31,8 @@ int main(int count, char **words)
 
     for (; again >= 0; again--) {
         library = dlopen(path, flags);
-        if (!library) {
-            puts(dlerror());
-            return 3;
-        }
+        if (!library)
+            return not_opened(dlerror());
         start();
         if (again)
             dlclose(library);
