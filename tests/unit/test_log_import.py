@@ -223,7 +223,8 @@ def test_the_memory_that_nsys_knows_of(tmp_path: Path) -> None:
         ("cudaMalloc_v3020", 0x7F0000000000, 1 << 30, 0, 0), ("cudaMallocPitch_v3020", 0x7F0100000000, 1 << 20, 1, 0),
         ("cudaMallocArray_v3020", 0x7F0200000000, 65536, 0, 0), ("cudaMallocAsync_v11020", 0x7F0300000000, 512, 0, 0),
         ("cudaFree_v3020", 0x7F0000000000, 1 << 30, 0, 1), ("cuMemFree_v2", 0x7F0300000000, 512, 0, 1)],
-        "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET correlationId = 99 WHERE bytes = 512")  # fmt: skip
+        "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET correlationId = 99 WHERE bytes = 512;"
+        "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (9, 0, 0, 0, 4096, 0, 4096, 5, 0, 'table', 0)")  # fmt: skip
     done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
     assert "2 x memory that no call of the trace hands out or takes back" in done.stderr
     text = subprocess.run([*GDBCUDA, "log", "memory", "--view", "live", "--json", str(log)], capture_output=True,

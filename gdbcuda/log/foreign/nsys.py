@@ -64,11 +64,13 @@ class Export:
         self.read_memory()
 
     def read_memory(self) -> None:
-        """(Some memory no call asks for, such as a module's variables.)"""
+        """Variables of modules no call asks for."""
         if nsys_memory.TABLE not in self.tables:
             functions = map(self.calls.table.function, (call.name for call in self.calls.calls))
             self.calls.problems[nsys_memory.WITHOUT] += sum(map(nsys_memory.is_allocation, functions))
         for row in self.rows(nsys_memory.TABLE):
+            if row.get("memKind") in nsys_memory.VARIABLES:
+                continue
             call = self.calls.cause(lane_of(row.get("globalPid"))[0], row.get("correlationId"))
             if call is None or not nsys_memory.tell(self.calls.table.function(call.name), call, row):
                 self.calls.problems["memory that no call of the trace hands out or takes back"] += 1

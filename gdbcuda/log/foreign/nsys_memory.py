@@ -13,6 +13,7 @@ from gdbcuda.ledger.effects import extents, roles
 
 TABLE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 WITHOUT = "an allocation without its size, which nsys has with --cuda-memory-usage=true"
+VARIABLES = (5, 6)  # of modules: its table ENUM_CUDA_MEM_KIND
 OPERATIONS = {0: roles.ALLOC, 1: roles.FREE}  # of its table ENUM_CUDA_DEV_MEM_EVENT_OPER
 
 
