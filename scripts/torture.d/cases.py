@@ -163,6 +163,7 @@ class Player:
         self.folder = build.folder / name
         self.folder.mkdir()
         self.runs = 0
+        self.killed_at = 0
 
     def play(self, control: bool) -> list[Difference]:
         self.runs += 1
@@ -176,7 +177,9 @@ class Player:
         if self.session.start == "terminal":
             outcome = terminal.play(self.build, self.session, self.work.tools, folder, control, limit)
         else:
-            outcome = playing.Run(self.build, self.session, self.work.tools, folder, control, limit).play()
+            kill_at = self.killed_at if control else 0
+            outcome = playing.Run(self.build, self.session, self.work.tools, folder, control, limit, kill_at).play()
+            self.killed_at = outcome.killed_at
         return judging.differences(self.build, self.session, self.plain, outcome, control)
 
     def confirm(self, findings: list[Finding]) -> None:
@@ -207,12 +210,13 @@ class Player:
         """It does so alone, but not in most runs. A child that shares the program's memory is nobody's: gdb takes its
         breakpoints out of the memory of both, and misses calls, or leaves one that ends the child. Of a child that is
         made as gdb detaches gdbserver has not told it yet. (gdb's infrun.c: handle_inferior_event; remote.c:
-        remote_detach_1.) And gdbserver may wait for ever for a process that somebody has killed. What a step needs at
-        the caller gdb takes out as the step ends: a child of which it hears later has it still."""
+        remote_detach_1.) And gdb or gdbserver may wait for ever for a process that somebody has killed, or crash. What
+        a step needs at the caller gdb takes out as the step ends: a child of which it hears later has it still."""
         parts, session = {part.name for part in self.build.parts}, self.session
         is_stepped = session.deed == "steps" or session.start == "terminal"
         return (
             "clones" in parts
             or (is_stepped and "forks" in parts)
-            or (session.start in REMOTE and session.end in ("killed", "detaches"))
+            or session.end == "killed"
+            or (session.start in REMOTE and session.end == "detaches")
         )

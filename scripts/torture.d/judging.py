@@ -61,7 +61,7 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
-    if fault := of_server(session, run) or of_waiting(session, run) or of_copied(run):
+    if fault := of_server(session, run) or of_waiting(session, run) or of_killed(run) or of_copied(run):
         return [fault]
     if run.slow:
         return [Difference(SLOW, run.stuck)]
@@ -94,6 +94,16 @@ def of_server(session: Session, run: Outcome) -> Difference | None:
 def of_waiting(session: Session, run: Outcome) -> Difference | None:
     is_gdbs = session.in_place and run.killed and run.stuck and NOBODY_RUNS in run.text
     return Difference(GDBS, f"it waits for a program that was killed: {run.stuck}") if is_gdbs else None
+
+
+def of_killed(run: Outcome) -> Difference | None:
+    """gdb alone crashes, or waits, or runs for ever, where somebody kills the program that it traces: of ten times in
+    five, gdb 13.1. Each of them is the same fault, for no two times it is the same of them."""
+    died = [one.text for one in of_gdb(run) if one.kind == "gdb died"]
+    is_stuck = re.search(r"program (gone|.* Z \()|^gdb has written", run.stuck)
+    if not run.killed or not (is_stuck or (died and not run.stuck)):
+        return None
+    return Difference("killed", f"gdb does not get over it: {run.stuck or died[0]}")
 
 
 def of_copied(run: Outcome) -> Difference | None:

@@ -43,6 +43,7 @@ class Outcome:
     seconds: float = 0
     terminal: bool = False
     killed: bool = False  # by the harness, at a random time
+    killed_at: int = 0  # behind so many stops
 
     @property
     def same(self) -> list[str]:
@@ -83,14 +84,17 @@ def read(path: Path) -> list[str]:
 
 
 class Run:
-    def __init__(self, build: Build, session: Session, tools: Tools, folder: Path, control: bool, limit: float) -> None:
+    """``kill_at``: the stop behind which the program is killed, instead of the session's time. gdb alone is faster."""
+
+    def __init__(self, build: Build, session: Session, tools: Tools, folder: Path, control: bool, limit: float,
+                 kill_at: int = 0) -> None:  # fmt: skip
         folder.mkdir()
         self.build, self.session, self.tools, self.control = build, session, tools, control
         self.place, self.outcome = Place(folder), Outcome()
         self.pipes = {name: self.pipe(name) for name in ("gate", "hold")}
         self.pid = 0
         self.parent: subprocess.Popen[bytes] | None = None  # of an attached program
-        self.pokes, self.kill_after = list(session.pokes), session.kill_after
+        self.pokes, self.kill_after, self.kill_at = list(session.pokes), session.kill_after, kill_at
         self.began, self.started = time.monotonic(), 0.0
         self.notes_end = 0
         self.progress, self.patience = stuck.Progress(), stuck.Patience(limit)
@@ -174,12 +178,16 @@ class Run:
     def poke(self) -> None:
         self.started = self.started or time.monotonic()
         now = time.monotonic() - self.started
-        if self.pid and self.kill_after and now > self.kill_after:
+        if self.pid and self.kill_after and self.is_to_be_killed(now):
             self.kill_after, self.outcome.killed = 0, True
+            self.outcome.killed_at = len(self.outcome.noted("stop"))
             send(self.pid, signal.SIGKILL)
         while self.pid and self.pokes and now > self.pokes[0]:
             self.pokes.pop(0)
             send(self.pid, signal.SIGUSR2)
+
+    def is_to_be_killed(self, now: float) -> bool:
+        return len(self.outcome.noted("stop")) >= self.kill_at if self.kill_at else now > self.kill_after
 
     def holding(self) -> bool:
         return "hold" in self.pipes and "# holding" in read(self.place.out)

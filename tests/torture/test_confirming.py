@@ -122,3 +122,21 @@ def test_where_a_step_ends_beside_a_fork_gdb_alone_is_asked_again(
     result = Result()
     cases.play_case(player.work, player.build, player.session, 0, player.plain, result)
     assert result.findings[0].control_runs == controls
+
+
+def test_gdb_alone_is_killed_behind_the_same_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is faster: at the same time it would be at the program's end."""
+    asked: list[int] = []
+
+    class Killing:
+        def __init__(self, *words: object) -> None:
+            asked.append(int(str(words[-1])))
+
+        def play(self) -> Outcome:
+            return Outcome(killed=True, killed_at=7)
+
+    monkeypatch.setattr(cases.playing, "Run", Killing)
+    monkeypatch.setattr(cases.judging, "differences", lambda *words: [])
+    player = Scripted(tmp_path, "", "")
+    assert [Player.play(player, control) for control in (False, True)] == [[], []]
+    assert asked == [0, 7]

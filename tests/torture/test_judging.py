@@ -270,7 +270,10 @@ FORK = "gdbserver/linux-low.cc:4467: A problem internal to GDBserver has been de
         ("multi", Outcome(killed=True, stuck="gdb gdb S (61 ticks), program program Z (0 ticks)"), {"gdbserver"}),
         ("multi", Outcome(killed=True, stuck="gdb gdb S (61 ticks), program program S (9 ticks)"), {"stuck"}),
         ("multi", Outcome(stuck="gdb gdb S (82 ticks), program gone"), {"stuck"}),
-        ("local", Outcome(killed=True, stuck="gdb gdb S (82 ticks), program gone"), {"stuck"}),
+        ("local", Outcome(killed=True, stuck="gdb gdb S (82 ticks), program gone"), {"killed"}),
+        ("local", Outcome(killed=True, stuck="gdb has written 64 MiB; in the last 17 s 1677 ticks"), {"killed"}),
+        ("local", Outcome(killed=True, text="Fatal signal: Segmentation fault", gdb_status=-11), {"killed"}),
+        ("local", Outcome(killed=True, stuck="gdb gdb S (82 ticks), program program S (9 ticks)"), {"stuck"}),
     ],
 )  # fmt: skip
 def test_what_gdbserver_does_without_us_is_told_as_its_own(
@@ -286,8 +289,8 @@ def test_what_gdbserver_does_without_us_is_told_as_its_own(
     ("in_place", "text", "found"),
     [
         (True, "No unwaited-for children left.\n", "gdb's own"),
-        (True, "", "stuck"),
-        (False, "No unwaited-for children left.\n", "stuck"),
+        (True, "", "killed"),
+        (False, "No unwaited-for children left.\n", "killed"),
     ],
 )
 def test_gdb_that_waits_for_a_killed_program_is_told_as_gdbs(
