@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from gdbcuda.calls.references import LOST
 from gdbcuda.command_line.options import as_condition, as_words, of_kind
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.frames.session_types import FUNCTION, LAYERS, THREAD
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt.command import command
-from gdbcuda.live.recording import call_log
+from gdbcuda.live.recording import call_log, fast
 from gdbcuda.log import options as shared
 from gdbcuda.log import select
 from gdbcuda.log.views import tree as trees
@@ -99,9 +101,14 @@ def nothing_recorded() -> str:
 
 
 def not_kept() -> str:
-    """What is shown is no more than the end of the run; "" where it is all of it."""
-    lost, whole = call_log.SESSION.kept.lost, "set cuda-log-limit 0, or cuda-log start --to FILE"
-    return f"Of {lost} earlier calls nothing is known here: {whole}" if lost else ""
+    """What is shown is no more than the end of the run, or of what the process has recorded; "" where it is all."""
+    kept, whole = call_log.SESSION.kept, "set cuda-log-limit 0, or cuda-log start --to FILE"
+    found = [f"Of {kept.lost} earlier calls nothing is known here: {whole}"] if kept.lost else []
+    unread: Counter[str] = Counter()
+    for (kind, _), (_, details) in kept.lines.items():
+        if kind == LOST:
+            unread[details["name"]] += details["calls"]
+    return "\n".join([*found, *fast.lost_text(unread)])
 
 
 def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:
