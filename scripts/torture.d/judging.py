@@ -56,7 +56,9 @@ COUNTS = frozenset(("hits", "arguments", "log"))  # kinds that are looked at whe
 
 def says_nothing(kind: str, found: set[str]) -> bool:
     """Of a run in which that was found, about that kind: it was worse off, and its calls were not counted. Nor can a
-    program that has died be stuck later."""
+    program that has died be stuck later; and where gdbserver or gdb has, nothing is to be concluded from it."""
+    if kind not in KNOWN and found & {SERVERS, GDBS}:
+        return True
     return (kind in COUNTS and bool(found - COUNTS)) or (kind == "stuck" and "died" in found and kind not in found)
 
 

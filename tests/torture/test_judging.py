@@ -303,6 +303,11 @@ def test_gdb_that_waits_for_a_killed_program_is_told_as_gdbs(
     assert Finding(0, found, "").is_gdbs == (found == "gdb's own")
 
 
+def test_a_control_whose_gdbserver_has_died_says_nothing() -> None:
+    assert judging.says_nothing("died", {judging.SERVERS})
+    assert not judging.says_nothing("died", {"status"}) and not judging.says_nothing(judging.SERVERS, {judging.SERVERS})
+
+
 SHARES, WAITS = "= clone, vm 0: exit 40", "= vfork 0: "
 
 
