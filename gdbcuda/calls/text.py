@@ -138,6 +138,8 @@ class CallWriter:
 
     def above(self, call: Call) -> list[str]:
         """The recorded frames above who has asked, as the log has them: code of CUDA's headers has not."""
+        if not call.stack:
+            return []
         frames = [(one, at) for at in call.stack for one in self.notes.frames(call.process, at)]
         asked = self.notes.site(call.process, call.site, call.stack)
         begin = next((index for index, (one, _) in enumerate(frames) if one == asked), 0)

@@ -49,7 +49,7 @@ class LogReport:
         self.errors: list[Row] = []
         self.failed = 0
         self.memory: list[tuple[float, int]] = []
-        self.start, self.end, self.peak = math.inf, 0.0, 0
+        self.start, self.end, self.used, self.peak = math.inf, 0.0, 0, 0
 
     def feed(self, events: Iterable[Event]) -> LogReport:
         for phase, call in events:
@@ -63,7 +63,7 @@ class LogReport:
 
     def finish(self, call: Call) -> None:
         self.summary.end(call)
-        self.ledgers.exit(call)
+        self.note_memory(call)
         self.start, self.end = min(self.start, call.start), max(self.end, call.last_seen)
         is_bad = call.went_wrong
         is_drawn = self.drawn.wants(call) or (is_bad and len(self.errors) < MOST_ROWS)
@@ -73,10 +73,15 @@ class LogReport:
         if is_bad and len(self.errors) < MOST_ROWS:
             self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer,
                                 str(call.ended or call.result), self.asker(call)])  # fmt: skip
-        used = sum(one.usage.on_device for one in self.ledgers.all())
-        if not self.memory or self.memory[-1][1] != used:
-            self.memory.append((self.end, used))
-            self.peak = max(self.peak, used)
+
+    def note_memory(self, call: Call) -> None:
+        ledger = self.ledgers.known(call)
+        before = ledger.usage.on_device if ledger is not None else 0
+        self.ledgers.exit(call)
+        self.used += ledger.usage.on_device - before if ledger is not None else 0
+        if not self.memory or self.memory[-1][1] != self.used:
+            self.memory.append((max(self.end, call.last_seen), self.used))
+            self.peak = max(self.peak, self.used)
         if len(self.memory) > 2 * MOST_POINTS:
             self.memory = thinned(self.memory)
 
