@@ -6,14 +6,17 @@ import functools
 from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.files.reading import Source
 from gdbcuda.rings import kept_calls, ring, ring_words
 from gdbcuda.rings.ring_layout import (
     FILE_HEADER,
     FRONT,
     FRONT_OUT_WORDS,
     HAS_OUT_BIT,
+    MORE_ROOM,
     MOST_FUNCTIONS,
     MOST_RECORDS,
+    PAST_ROOM,
     PLACE_BIT,
     RECORD,
     RING,
@@ -22,6 +25,7 @@ from gdbcuda.rings.ring_layout import (
     WORD,
 )
 
+AHEAD = 64  # calls that a thread may make while its file is read
 NUMBER, BEHIND_NUMBER, OUTS = RECORD["FUNCTION"] * WORD, (RECORD["FUNCTION"] + 1) * WORD, FRONT["OUTS"] * WORD
 
 
@@ -29,7 +33,7 @@ class NotBegun(UserError):
     """The process ended while the ring was made: the thread had recorded nothing."""
 
 
-def header(raw: bytes) -> ring_words.Words:
+def header(raw: bytes | bytearray) -> ring_words.Words:
     """`UserError` for what is no such file."""
     if len(raw) < FILE_HEADER:
         raise UserError("its beginning is missing")
@@ -42,12 +46,30 @@ def header(raw: bytes) -> ring_words.Words:
     return head
 
 
-class RingFile:
-    """``begun``: how many calls there were, ever; ``places``: (position, place) of those that are there, in order."""
+def read(source: Source) -> RingFile:
+    """Of a ring that has not come round only what it has come to, if all that is there agrees with it: with a thread
+    for each request there are thousands of files, of some megabytes each."""
+    head = header(source.read(0, min(source.size, FILE_HEADER), "it"))
+    records, fronts, more = head[RING["RECORDS"]], head[RING["HEAD"]] + AHEAD, head[RING["MORE"]] + 2 * PAST_ROOM
+    begin_of_more = FILE_HEADER + records * ring.FRONT_SIZE
+    if fronts < records and more < records * MORE_ROOM and source.size >= begin_of_more + more * WORD:
+        raw = bytearray(source.size)  # which takes no memory where nothing is written
+        for at, end in ((0, FILE_HEADER + fronts * ring.FRONT_SIZE), (begin_of_more, begin_of_more + more * WORD)):
+            raw[at:end] = source.read(at, end - at, "it")
+        found = RingFile(raw, fronts)
+        if found.is_within(head[RING["HEAD"]], begin_of_more + more * WORD):
+            return found
+    return RingFile(source.read(0, source.size, "it"))
 
-    def __init__(self, raw: bytes) -> None:
+
+class RingFile:
+    """``begun``: how many calls there were, ever; ``places``: (position, place) of those that are there, in order.
+    ``used``: from that record on nothing has been read."""
+
+    def __init__(self, raw: bytes | bytearray, used: int = MOST_RECORDS) -> None:
         self.raw, self.head = raw, header(raw)
         self.records = self.head[RING["RECORDS"]]
+        self.used = min(used, self.records)
         found = sorted(self.sound())
         self.begun = found[-1][0] if found else 0
         self.places = [one for one in found if one[0] > self.begun - self.records]
@@ -58,12 +80,23 @@ class RingFile:
 
     def leave_out(self, again: bytes) -> None:
         """What a thread has begun to overwrite meanwhile: ``again`` are the `fronts` as they were then."""
-        positions = column(again, "POSITION")
-        self.places = [(position, place) for position, place in self.places if positions[place] == position]
+        words = memoryview(again).cast("Q")
+        now = {place: words[place * FRONT["SIZE"] + FRONT["POSITION"]] for _, place in self.places}
+        self.places = [(position, place) for position, place in self.places if now[place] == position]
 
     def fronts(self) -> tuple[int, int]:
         """(where they begin in the file, how many bytes they have)"""
-        return FILE_HEADER, min(self.records, (len(self.raw) - FILE_HEADER) // ring.FRONT_SIZE) * ring.FRONT_SIZE
+        return FILE_HEADER, min(self.used, (len(self.raw) - FILE_HEADER) // ring.FRONT_SIZE) * ring.FRONT_SIZE
+
+    def is_within(self, head: int, end: int) -> bool:
+        """Calls up to ``head`` at least are there, the last place is free, and all have what they have in front of
+        ``end``."""
+        at, size = self.fronts()
+        fronts = self.raw[at : at + size]
+        functions = column(fronts, "FUNCTION")
+        ends = (self.more_at(functions[place]) + sum(ring_words.sizes_of(functions[place]) or ()) * WORD
+                for _, place in self.places)  # fmt: skip
+        return self.begun >= head and not column(fronts, "POSITION")[-1] and all(one <= end for one in ends)
 
     def sound(self) -> list[tuple[int, int]]:
         """(position, place) of each that is where it belongs, and not cut."""
@@ -124,5 +157,5 @@ def shape_of(bits: int) -> Shape | None:
     return Shape(kept_calls.begin_word(sizes), size, outs_at)
 
 
-def column(fronts: bytes, name: str) -> list[int]:
+def column(fronts: bytes | bytearray, name: str) -> list[int]:
     return memoryview(fronts).cast("Q")[RECORD[name] :: FRONT["SIZE"]].tolist()

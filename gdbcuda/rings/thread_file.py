@@ -15,9 +15,10 @@ from typing import Callable
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
 from gdbcuda.files.word_layout import MOST_PIDS
+from gdbcuda.rings import ring_file
 from gdbcuda.rings.kept_calls import PIECE, SMALLEST, KeptCalls, Runs
 from gdbcuda.rings.ring import Record
-from gdbcuda.rings.ring_file import RingFile, header
+from gdbcuda.rings.ring_file import header
 from gdbcuda.rings.ring_layout import FILE_HEADER, MAGIC, MOST_RECORDS, RING
 from gdbcuda.rings.ring_words import Words
 
@@ -103,8 +104,7 @@ class RingCopies:
     def thread(self, source: Source) -> ThreadFile:
         """`UserError` for what is no such file. What is made of a ring takes so long that a fast thread overwrites all:
         its file is read twice at once."""
-        raw = source.read(0, source.size, "it")
-        found = RingFile(raw)
+        found = ring_file.read(source)
         found.leave_out(source.read(*found.fronts(), "it"))
         self.file.seek(0, os.SEEK_END)
         begin = self.file.tell()  # (seek gives nothing before Python 3.11)

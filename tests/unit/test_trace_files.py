@@ -16,7 +16,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
-from gdbcuda.rings import trace_folder
+from gdbcuda.rings import ring_file, trace_folder
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_layout import (
     A_FOLDER,
@@ -103,14 +103,36 @@ def read(path: str) -> tuple[list[Call], Log]:
 
 def copied(*looks: bytes) -> tuple[ThreadFile, list[Record]]:
     """Of a ring's file, as it is when it is read first, and then again."""
-    left = list(looks)
-    read = lambda offset, size: (left.pop(0) if len(left) > 1 else left[0])[offset : offset + size]  # noqa: E731
+    was_read: list[int] = []
+
+    def read(offset: int, size: int) -> bytes:
+        raw = looks[-1] if was_read else looks[0]
+        if offset + size == len(raw):
+            was_read.append(size)
+        return raw[offset : offset + size]
+
     copies = RingCopies()
     found = copies.thread(Source("ring", len(looks[0]), read))
     found.look_through(lambda back, callers: None)
     records = list(found.records())
     copies.close()
     return found, records
+
+
+@pytest.mark.parametrize(("head", "count", "is_partly_read"), [(3, 3, True), (1, 70, False), (300, 3, False)])
+def test_of_a_large_ring_only_what_is_used_is_read(head: int, count: int, is_partly_read: bool) -> None:
+    """If its header tells no more, and no less, than what is there."""
+    raw = bytearray(ring(*(call(at + 1, 1, at + 1, at + 2) for at in range(count)), size=512))
+    raw[RING["HEAD"] * WORD : (RING["HEAD"] + 1) * WORD] = head.to_bytes(WORD, "little")
+    sizes: list[int] = []
+
+    def read(offset: int, size: int) -> bytes:
+        sizes.append(size)
+        return bytes(raw[offset : offset + size])
+
+    found = ring_file.read(Source("ring", len(raw), read))
+    assert [position for position, _ in found.places] == [*range(1, count + 1)]
+    assert (sum(sizes) < len(raw) // 4) is is_partly_read
 
 
 def test_a_log_of_two_processes_in_the_order_of_time(tmp_path: Path) -> None:
