@@ -128,6 +128,17 @@ def test_what_nsys_exports(tmp_path: Path) -> None:
     assert kernel["thread"] == copied["thread"] != outer["thread"]
 
 
+@pytest.mark.parametrize(("table", "column"), [
+    ("CUPTI_ACTIVITY_KIND_RUNTIME", "nameId"), ("CUPTI_ACTIVITY_KIND_KERNEL", "streamId"),
+    ("StringIds", "value")])  # fmt: skip
+def test_a_column_that_another_version_calls_otherwise_is_named(tmp_path: Path, table: str, column: str) -> None:
+    export_of_nsys(tmp_path / "report.sqlite")
+    with sqlite3.connect(tmp_path / "report.sqlite") as made:
+        made.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
+    said = f"a row of {table}, which has no column {column} (of an unknown version of nsys?)"
+    assert importing.read(str(tmp_path / "report.sqlite")).problems[said] > 0
+
+
 def test_what_nsys_exports_with_a_table_of_the_driver(tmp_path: Path) -> None:
     export_of_nsys(tmp_path / "report.sqlite")
     _, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())

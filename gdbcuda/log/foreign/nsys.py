@@ -25,6 +25,9 @@ NANOSECONDS = 1e9
 # The driver's calls are among the runtime's in most versions, and have a table of their own in others.
 RUNTIME, DRIVER, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "StringIds"
 KERNEL, MEMCPY, MEMSET, GRAPH = (f"CUPTI_ACTIVITY_KIND_{one}" for one in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
+OF_CALLS, OF_WORK = ("start", "end", "globalTid", "nameId"), ("start", "end", "deviceId", "streamId")
+NEEDED = {STRINGS: ("id", "value"), **dict.fromkeys((RUNTIME, DRIVER), OF_CALLS),
+          **dict.fromkeys((KERNEL, MEMCPY, MEMSET, GRAPH), OF_WORK)}  # columns that all versions have
 THREADS, BEGIN = "ThreadNames", "TARGET_INFO_SESSION_START_TIME"
 VERSION = re.compile(r"_v\d{4,5}$")
 LANE_BITS, DEVICES = 24, 1 << 20
@@ -93,6 +96,11 @@ class Export:
         if table in self.tables:
             cursor = self.connection.execute(f'SELECT * FROM "{table}"')
             names = [column[0] for column in cursor.description]
+            missing = next((one for one in NEEDED.get(table, ()) if one not in names), None)
+            if missing is not None:
+                unread = f"a row of {table}, which has no column {missing} (of an unknown version of nsys?)"
+                self.calls.problems[unread] += sum(1 for _ in cursor)
+                return
             for row in cursor:
                 yield dict(zip(names, row))
 
