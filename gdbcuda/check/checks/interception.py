@@ -13,7 +13,10 @@ from gdbcuda.text.sentences import some
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")
 # Any of these can lead to the C library's dlsym without asking the own one.
 _WAYS_TO_DLSYM = (*_PRIVATE, "dlvsym", "dl_iterate_phdr", "dlinfo", "_r_debug", "dlmopen")
-_RESOLVERS = ("cuGetProcAddress", "cuGetProcAddress_v2")
+_RESOLVERS = {  # and who asks for it
+    "cuGetProcAddress": "a runtime of CUDA 11.3 to 11.8",
+    "cuGetProcAddress_v2": "a runtime since CUDA 12.0",
+}
 _DLVSYM = 'dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"), then with "GLIBC_2.2.5" (aarch64: "GLIBC_2.17")'
 
 
@@ -65,8 +68,8 @@ def dlsym_not_overridden(subject: Subject) -> Answer:
 
 @check(
     "proc-address-not-hooked", "warning", LIBRARY,
-    means="since CUDA 11.3 the runtime asks the driver's cuGetProcAddress (12.0: _v2) for every function: it gets "
-          "the driver's, not yours",
+    means="since CUDA 11.3 the runtime asks the driver's cuGetProcAddress (12.0: _v2) for every function: one that "
+          "asks what is missing gets the driver's, not yours",
     do="define cuGetProcAddress and cuGetProcAddress_v2, and hand them out in dlsym; answer by version and flags",
 )  # fmt: skip
 def proc_address_not_hooked(subject: Subject) -> Answer:
@@ -76,7 +79,8 @@ def proc_address_not_hooked(subject: Subject) -> Answer:
         return None
     if "dlsym" not in subject.library.exported or api_of(subject.library.soname):
         return None  # without a dlsym of its own it is not asked anyway
-    return f"overrides dlsym and hooks driver functions, but not {some(missing)}"
+    whose = f", which {_RESOLVERS[missing[0]]} asks" if len(missing) == 1 else ""
+    return f"overrides dlsym and hooks driver functions, but not {some(missing)}{whose}"
 
 
 @check(

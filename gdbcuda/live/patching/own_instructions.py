@@ -20,10 +20,6 @@ import gdb
 
 from gdbcuda.live.host.inferiors import PerInferior
 
-disassembler: Any = None
-with suppress(ImportError):  # gdb 10 to 12
-    disassembler = importlib.import_module("gdb.disassembler")
-
 
 class Replaced(NamedTuple):
     jump: bytes
@@ -38,8 +34,8 @@ _shown: list[Any] = []
 def hide(at: int, jump: bytes, own: bytes) -> None:
     """Where that jump is read, the function's own instructions are shown."""
     JUMPS()[at] = Replaced(jump, own)
-    if disassembler is not None and not _shown:
-        _shown.append(beside(disassembler.Disassembler, disassembler.DisassembleInfo))
+    if not _shown:
+        _shown.append(registered())
 
 
 def inherit(child: gdb.Inferior, jumps: Mapping[int, tuple[bytes, bytes]]) -> None:
@@ -47,7 +43,15 @@ def inherit(child: gdb.Inferior, jumps: Mapping[int, tuple[bytes, bytes]]) -> No
     JUMPS.of(child).update({at: Replaced(*each) for at, each in jumps.items()})
 
 
-def beside(base: Any, of_info: Any) -> Any:
+def registered() -> Any:
+    """None before gdb 13. gdb lists a command of this module's under `help user-defined`: it is imported only here."""
+    with suppress(ImportError):
+        disassembler = importlib.import_module("gdb.disassembler")
+        return beside(disassembler, disassembler.Disassembler, disassembler.DisassembleInfo)
+    return None
+
+
+def beside(disassembler: Any, base: Any, of_info: Any) -> Any:
     """Ours, and behind it the one that the user has made, if any."""
 
     class OwnBytes(of_info):  # type: ignore[misc]

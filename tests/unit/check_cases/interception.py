@@ -13,6 +13,8 @@ from gdbcuda.check.finding import Report
 
 @case("proc-address-not-hooked")
 def proc_address_missing(folder: Path) -> Report:
+    one = library(folder / "one", NEXT + ALLOC + DLSYM + RESOLVER % "return v", "-w")
+    assert "but not cuGetProcAddress, which a runtime of CUDA 11.3 to 11.8 asks" in str(one.findings)
     return library(folder, NEXT + ALLOC + DLSYM)
 
 
