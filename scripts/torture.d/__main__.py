@@ -38,6 +38,7 @@ from sessions import PER_BUILD  # noqa: E402
 
 FOUND, NOTHING_ASKED, NO_GDB = 1, 2, 3
 ENDING = (signal.SIGINT, signal.SIGTERM)
+SILENCE = 30  # seconds, and then it says that it is at work: a build's cases are told together
 ENOUGH = 1000  # builds without a case that is wanted: there is none
 
 
@@ -150,14 +151,16 @@ def play_all(args: argparse.Namespace, tools: Tools, pool: ProcessPoolExecutor, 
     waiting: set[Future[Result]] = set()
     for work in works(args, tools):
         waiting.add(pool.submit(cases.play, work))
-        if len(waiting) >= args.jobs:
+        while len(waiting) >= args.jobs:
             waiting = collect(args, waiting, results)
     while waiting:
         waiting = collect(args, waiting, results)
 
 
 def collect(args: argparse.Namespace, waiting: set[Future[Result]], results: list[Result]) -> set[Future[Result]]:
-    done, left = wait(waiting, return_when=FIRST_COMPLETED)
+    done, left = wait(waiting, SILENCE, FIRST_COMPLETED)
+    if not done:
+        say(f"torture: {sum(len(one.cases) for one in results)} cases so far; programs at work: {len(left)}")
     for one in done:
         results.append(one.result())
         tell(args, results)
