@@ -120,7 +120,9 @@ def run(args: argparse.Namespace) -> list[Result]:
     with ProcessPoolExecutor(args.jobs, initializer=leave_ending_to_parent) as pool:
         try:
             play_all(args, tools, pool, results)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OSError) as problem:
+            if isinstance(problem, OSError):  # no room on the disk, say
+                say(f"torture: {problem}")
             pool.shutdown(wait=False, cancel_futures=True)
             end_all(args.folder)
             args.is_interrupted = True

@@ -89,7 +89,10 @@ class Work:
 def play(work: Work) -> Result:
     processes.adopt_orphans()
     began, result = time.monotonic(), Result()
-    build = building.choose(work.seed, work.build, work.folder, work.alone)
+    try:
+        build = building.choose(work.seed, work.build, work.folder, work.alone)
+    except OSError as problem:
+        return Result(error=f"--seed {work.seed} --case {work.build * PER_BUILD}: {problem}")
     try:
         building.write(build)
         compiling.compile_all(build)

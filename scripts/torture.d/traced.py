@@ -28,7 +28,8 @@ from playing import Outcome
 from processes import mine, send
 from sessions import Session
 
-KEPT = ["--last", "200000"], ["--all"], ["--last", "200000", "--stack", "8"]
+LAST = "32768"  # more calls than a thread makes
+KEPT = ["--last", LAST], ["--all"], ["--last", LAST, "--stack", "8"]
 FROM = "beta"  # the one that calls by name: the others have taken addresses, which no loader sees
 JUMP_SLOT = 7  # (x86-64 psABI, R_X86_64_JUMP_SLOT)
 UNSURE = {"clones", "spawns"}  # parts whose children call in the program's own memory
