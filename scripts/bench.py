@@ -190,10 +190,10 @@ def recorder() -> list[Row]:
 @measurement
 def observers() -> list[Row]:
     """A call by each way to watch it: the recorder, uprobes, strace."""
-    from bench_observers import PLAIN, PLAIN_IOCTL, times
+    from bench_observers import AN_IOCTL, PLAIN, PLAIN_IOCTL, times
 
     found = times()
-    base = {name: PLAIN_IOCTL if name == PLAIN_IOCTL or name.endswith("an ioctl") else PLAIN for name in found}
+    base = {name: PLAIN_IOCTL if name in (PLAIN_IOCTL, AN_IOCTL) else PLAIN for name in found}
     return [(name, f"{took:,.1f} ns", f"{took / found[base[name]]:,.1f} x") for name, took in found.items()]
 
 

@@ -75,6 +75,7 @@ def of_others(place: Path) -> Iterator[tuple[str, Way]]:
         yield "uprobe", Way([*trace(place)[:4], "--with", "uprobe", *log, "--"], is_slow=True)
     if shutil.which("strace"):
         yield "strace", Way([*trace(place)[:4], "--with", "strace", *log, "--"])
+    yield from of_the_gpu(place)
     yield "cuda-log start, by stops", Way(in_gdb("cuda-log start"), is_slow=True)
 
 
