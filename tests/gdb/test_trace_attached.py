@@ -271,6 +271,29 @@ def test_how_many_of_how_many_are_left_alone(local: Scenario, compile_c, working
     program.goes_on()
 
 
+THIRD_IS_INTERRUPTED = """
+from gdbcuda.live.keeping import bringing
+made = []
+class Interrupted(bringing.Arrival):
+    def __init__(self, address):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(self)
+        super().__init__(address)
+bringing.Arrival = Interrupted
+"""
+
+
+def test_ctrl_c_while_gdb_waits_for_a_call_leaves_no_stop(local: Scenario, working, tmp_path: Path) -> None:
+    """The program would stop at each call of these, and nobody would say why."""
+    program = working()
+    (tmp_path / "third.py").write_text(THIRD_IS_INTERRUPTED)
+    text = local.run(None, f"attach {program.pid}", f"source {tmp_path}/third.py", "cuda-log start --fast",
+                     "python print('left:', [one.is_valid() for one in made])", "detach", hook=None)  # fmt: skip
+    assert "\nleft: [False, False]\n" in text, text
+    program.goes_on()
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

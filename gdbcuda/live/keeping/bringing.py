@@ -20,7 +20,7 @@ from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch, trash
 from gdbcuda.live.guarding import leaving, seccomp
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import gdb_cli, interrupts
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import agent, detours, spare_room, trampoline_space
 from gdbcuda.live.patching.spare_room import Leftover
@@ -155,17 +155,31 @@ def arrive(addresses: list[int], where: str, thread: int | None = None) -> int:
 
 @contextmanager
 def stopping_at(addresses: list[int], thread: int | None) -> Iterator[None]:
-    made = [Arrival(address) for address in dict.fromkeys(addresses)]
+    made: list[Arrival] = []
     try:
-        for one in made if thread is not None else ():
-            if hasattr(one, "inferior"):
-                one.inferior = None  # a thread is of one process already: gdb takes no more than one of the two
-            one.thread = thread
+        for address in dict.fromkeys(addresses):
+            make(address, thread, made)
         yield
     finally:
-        for one in made:
-            if one.is_valid():
-                one.delete()
+        put_away(made)
+
+
+@interrupts.uninterrupted
+def make(address: int, thread: int | None, made: list[Arrival]) -> None:
+    """One that nobody knows of would stop the program there for ever, and say nothing."""
+    one = Arrival(address)
+    made.append(one)
+    if thread is not None:
+        if hasattr(one, "inferior"):
+            one.inferior = None  # a thread is of one process already: gdb takes no more than one of the two
+        one.thread = thread
+
+
+@interrupts.uninterrupted
+def put_away(made: list[Arrival]) -> None:
+    for one in made:
+        if one.is_valid():
+            one.delete()
 
 
 def prepare(path: str, function: int) -> tuple[int, int, int]:
