@@ -20,6 +20,7 @@ PRELOAD = "LD_PRELOAD"
 CASE = "case"  # what the user is told to call it
 NEXT = "next"  # what a program is told that comes after one that was killed
 MOMENTS = "03 05 08 12 17 23 30"  # at which it is killed: hundredths of a second
+UNSTEPPED = "-"  # in the place of the library's path: gdb takes the program's traps for its own
 OF_CHILDREN = ("set detach-on-fork off", "set schedule-multiple on")
 
 
@@ -51,7 +52,8 @@ class ShowingProgram(NamedTuple):
     against. ``soname`` is of the hook library, where the program is linked against that: the loader finds it by that
     name beside the program. ``following`` are the arguments with which the program shows what one leaves behind that
     is killed. ``is_in_children``: processes that it forks make the calls. ``is_bound``: ``symbol`` is not called, the
-    loader binds it. ``stops`` are commands of gdb in the place of a breakpoint in ``symbol``."""
+    loader binds it. ``stops`` are commands of gdb in the place of a breakpoint in ``symbol``. ``in_gdb`` are
+    other arguments, where the program steps through the library."""
 
     program: str
     symbol: str
@@ -65,12 +67,20 @@ class ShowingProgram(NamedTuple):
     is_in_children: bool = False
     is_bound: bool = False
     stops: tuple[str, ...] = ()
+    in_gdb: tuple[str, ...] = ()
 
     def shown(self, title: str, around: HookSurroundings) -> str:
         """With the lines in front that a person types."""
         lines = [title, "", *(f"    {line}" for line in self.typed(around)), "",
-                 "A session of gdb that stops in it:", "", f"    {self.session(around)}"]  # fmt: skip
+                 "A session of gdb that stops in it:", "", f"    {self.session(around)}",
+                 *self.where_it_hangs()]  # fmt: skip
         return "/* " + "\n".join(f"   {line}".rstrip() for line in lines).lstrip() + " */\n" + self.program
+
+    def where_it_hangs(self) -> Iterator[str]:
+        """Of one that shows by itself, and not in gdb, what is broken."""
+        if self.in_gdb:
+            yield from ("", "While it hangs, who has the lock, and where they all are:", "",
+                        f"    gdbcuda gdb -p $(pgrep -n -x {CASE}) -ex cuda-locks -ex 'thread apply all backtrace'")
 
     def typed(self, around: HookSurroundings) -> Iterator[str]:
         """To make it, and to run it."""
@@ -103,7 +113,7 @@ class ShowingProgram(NamedTuple):
         commands = [*loads, *stops]
         given = " ".join(f"-ex {shlex.quote(command)}" for command in commands)
         settings = [around.path, *map(quoted, self.environment)]
-        words = [f"gdbcuda gdb {given} --args ./{CASE}", *self.arguments, *self.following]
+        words = [f"gdbcuda gdb {given} --args ./{CASE}", *(self.in_gdb or self.arguments), *self.following]
         return " ".join(filter(None, [*settings, *words]))
 
 

@@ -73,6 +73,12 @@ def test_a_library_that_cannot_be_opened(files: ConformFiles) -> None:
     assert "-ex 'break not_opened' -ex run" in shown and "int not_opened(const char *why)" in shown
 
 
+def test_gdb_takes_no_traps_of_the_programs_for_its_own(files: ConformFiles) -> None:
+    shown = files.run(files.shim / "sample/wrong/life/begun_twice.so", "--show", "life/first-calls").stdout
+    assert "-ex 'cuda-break cuMemAlloc_v2' -ex run --args ./case - 4 0" in shown
+    assert "gdbcuda gdb -p $(pgrep -n -x case) -ex cuda-locks -ex 'thread apply all backtrace'" in shown
+
+
 ALWAYS = """int umask(int);
 __attribute__((constructor)) static void begin(void) { umask(0); }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { return NEXT(cuMemAlloc_v2)(p, n); }

@@ -17,7 +17,7 @@ from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs import stepping
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import ShowingProgram
+from gdbcuda.contract.showing_program import UNSTEPPED, ShowingProgram
 from gdbcuda.text.units import human
 
 TWO = 2
@@ -64,4 +64,5 @@ def planned(player: Player, allocator: api.Function, kind: Kind) -> ShowingProgr
     words = (player.workshop.hook, kind.word, str(large))
     more = {DEVICE_MEMORY: room(player)}
     showing = player.workshop.showing(text, allocator.symbol, words, more)
-    return showing._replace(flags=stepping.FLAGS, is_in_children=kind is PROCESS)
+    return showing._replace(flags=stepping.FLAGS, is_in_children=kind is PROCESS,
+                            in_gdb=(UNSTEPPED, *words[1:]))  # fmt: skip

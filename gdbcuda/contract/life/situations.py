@@ -22,12 +22,12 @@ from gdbcuda.contract.c_programs.building import NOT_ENDING, Ran, Workshop, writ
 from gdbcuda.contract.life import work
 from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, ShowingProgram
+from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, UNSTEPPED, ShowingProgram
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 STATES, FEW_STATES = 4, 2  # that a stepped program is in, over a real driver before it has a context
 NOT_OPENED, AT_REFUSAL = 3, ("break not_opened",)  # the status of a program that could not open it; where it says why
-UNSTEPPED, BLOCKS_SIGNALS = "-", "it blocks all signals, past the C library"
+FIRST_PLACE, BLOCKS_SIGNALS = "0", "it blocks all signals, past the C library"
 AFTER_KILL, LATE = "after kill -9 of a process the next one", "late"
 LONGEST = 60.0  # seconds, of a program without the hook library
 SHORTEST, TIMES_ALONE = 4.0, 5.0  # seconds, and how many times as long it may take with it
@@ -155,6 +155,7 @@ class Stage:
         return ShowingProgram(
             self.text(situation.template), self.stops_in(situation.template), arguments,
             (*own, *situation.environment), preload, flags, situation.has_library, soname,
+            in_gdb=(UNSTEPPED, *arguments[1:], FIRST_PLACE) if situation.is_stepped else (),
         )  # fmt: skip
 
     def stops_in(self, template: str) -> str:
@@ -215,7 +216,7 @@ class Stage:
     def killed_in_calls(self, patience: float) -> Iterator[Broken]:
         words = (self.workshop.hook, f"{patience:g}")
         plan = self.workshop.showing(self.text("killed_at.c"), "cuInit", words)
-        plan = plan._replace(flags=stepping.FLAGS, is_in_children=True)
+        plan = plan._replace(flags=stepping.FLAGS, in_gdb=(UNSTEPPED, *words[1:], FIRST_PLACE))
         ran = self.workshop.run([self.workshop.compiled(plan), *words], patience=LONGEST)
         if ran.status == -signal.SIGTRAP:
             self.note(f"life/killed at each instruction is not tried: {BLOCKS_SIGNALS}")

@@ -26,13 +26,15 @@ static bool end_here(unsigned long at, bool is_after_another)
     return true;
 }
 
-static int end_in_call(void)
+static int end_in_call(bool is_stepped)
 {
     start();
     loud = 0;
-    stepping_begins(NULL, end_here);
+    if (is_stepped)
+        stepping_begins(NULL, end_here);
     work();
-    stepping_ends();
+    if (is_stepped)
+        stepping_ends();
     return 0;
 }
 
@@ -60,12 +62,14 @@ int main(int count, char **told)
     int status = 0;
     sigset_t children;
 
-    if (count <= SECONDS || !stepping_finds(told[LIBRARY_PATH]))
-        return 0;
+    bool is_stepped = count > SECONDS && stepping_finds(told[LIBRARY_PATH]);
+
     if (count > PLACE) {
         place = atoi(told[PLACE]);
-        return end_in_call();
+        return end_in_call(is_stepped);
     }
+    if (!is_stepped)
+        return 0;
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     sigprocmask(SIG_BLOCK, &children, NULL);
