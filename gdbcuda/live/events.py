@@ -12,7 +12,7 @@ import gdb
 
 from gdbcuda.live import breakpoints, process, process_events, welcome
 from gdbcuda.live.breaking import answering_stops, recursion, saving
-from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints import locations, ours, switched_off
 from gdbcuda.live.dlsym import recursion_cause, request_log, request_stops
 from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
@@ -37,6 +37,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "new_objfile": (
         breakpoint_table.on_change,
         process.forget,
+        switched_off.on_objfile,
         unloading.sweep,
         loader_watch.on_objfile,
         presence.on_objfile,
@@ -100,6 +101,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         hooks_without_names.sweep,
         answer_search.sweep,
         if_loaded("guarding.guards", "on_stop"),
+        switched_off.on_stop,
         dying.on_stop,
         if_loaded("running.together", "on_stop"),
         if_loaded("running.to_the_end", "on_stop"),
@@ -120,6 +122,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     ),
     "breakpoint_modified": (
         own_process.on_modified,
+        switched_off.on_modified,
         stops.on_modified,
         saving.on_modified,
         breakpoints.on_modified,

@@ -217,6 +217,15 @@ def test_each_rank_stops_at_its_calls(local: Scenario, torchrun: Path, keeps_pro
     assert sorted(found) == ["rank 0", "rank 1"]
 
 
+def test_processes_one_after_the_other_all_stop(local: Scenario, keeps_processes_apart: bool) -> None:
+    """Where the one before has ended gdb switches the breakpoint off, since it finds the function nowhere."""
+    if not keeps_processes_apart:
+        pytest.skip("before gdb 13 one process at a time is watched")
+    program = local.sample("dlsym_alloc")
+    done = run(local, "--break", "cuInit", "--", "sh", "-c", f"{program}; {program}; exit 0")
+    assert (done.returncode, len(re.findall("^Breakpoint 1  driver .* cuInit", done.stderr, re.MULTILINE))) == (0, 2)
+
+
 def test_where_gdb_cannot_go_on_it_does_not_try_for_ever(local: Scenario) -> None:
     """gdb may lose a process that is killed in a certain moment: Couldn't get registers."""
     fail = "raise gdb.error('no registers')"
