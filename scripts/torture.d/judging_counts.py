@@ -23,7 +23,7 @@ MISSING = re.compile(r"^Calls (?:are|may be) missing of functions .*: (.*)\.$", 
 OF_VFORKS = 6 * 12  # calls of children that use the program's memory, and so its rings; the program does not count them
 LOST = re.compile(r"^(\d+) calls? (?:was|were) (?:overwritten|made) ", re.MULTILINE)
 TIMERS = {"signals", "backtraces"}  # parts whose signals come at any instruction
-BANNER = re.compile(r"^Breakpoint (\d+)  \S", re.MULTILINE)
+BANNER = re.compile(r"^Breakpoint (\d+(?:, \d+)*)  \S", re.MULTILINE)
 OF_ANOTHER = re.compile(r"^Breakpoint (\d+), of (\d+): ", re.MULTILINE)  # it stops for that one
 INDIRECT = "indirect function (IFUNC)"  # that cuda-break cannot follow, and says so
 TOO_OLD = "--fast needs a gdb that tells where breakpoints are"
@@ -94,7 +94,7 @@ def of_hits(build: Build, session: Session, run: Outcome, control: bool) -> list
 
 
 def told(run: Outcome, numbers: Collection[int]) -> int:
-    return sum(int(number) in numbers for number in BANNER.findall(run.text))
+    return sum(int(number) in numbers for found in BANNER.findall(run.text) for number in found.split(", "))
 
 
 def made_later(run: Outcome, numbers: Collection[int]) -> set[int]:

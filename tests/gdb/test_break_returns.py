@@ -43,6 +43,13 @@ def test_on_error_respects_the_entry_condition(scenario: Scenario) -> None:
     assert "bytesize=67108864" not in text
 
 
+def test_two_breakpoints_that_wait_for_one_return(scenario: Scenario) -> None:
+    """Both are named; one that is to be silent is not."""
+    words = ("cuda-break cuMemAlloc --on return if bytesize > 0", "cuda-break cuMemAlloc --on return", "RUN")
+    text = scenario.run("test_alloc", *words, "python gdb.breakpoints()[0].commands = 'silent'", "continue")
+    assert re.findall(r"^Breakpoint ([\d, ]+)  hook .* = CUDA_SUCCESS", text, re.MULTILINE) == ["1, 2", "2"], text
+
+
 def test_deleting_takes_the_return_breakpoints_too(local: Scenario) -> None:
     text = local.run(
         "test_alloc", "cuda-break cuMemAlloc --on return", "run", "delete 1", "continue", "info breakpoints"

@@ -34,8 +34,8 @@ class AwaitedCalls:
 
     def __init__(self) -> None:
         self.pending: dict[Key, list[Pending]] = {}
-        self.returned: dict[int, tuple[Pending, int]] = {}
-        self.late: dict[int, Pending] = {}
+        self.returned: dict[int, tuple[list[Pending], int]] = {}
+        self.late: dict[int, list[Pending]] = {}
         self.seen_threads: set[int] = set()
 
 
@@ -90,19 +90,19 @@ def arrived(address: int) -> bool:
     meant = [hit for hit in hits if not hit.only_errors or is_error(hit.call)]
     ignored = {number for number in {hit.number for hit in meant} if is_ignored(number)}
     stopping = [hit for hit in meant if hit.number not in ignored]
-    return bool(stopping) and stop(stopping[0], address)
+    return bool(stopping) and stop(stopping, address)
 
 
-def stop(hit: Pending, address: int) -> bool:
+def stop(hits: list[Pending], address: int) -> bool:
     """Where a signal came as gdb stepped the thread off a place that fell silent, gdb takes this for the end of the
     signal's handler, and goes on: then the thread stops again as soon as it has gone on. (gdb's infrun.c:
     process_event_stop_test, BPSTAT_WHAT_HP_STEP_RESUME.)"""
     calls, thread = CALLS(), thread_number()
-    calls.returned[thread] = hit, address
+    calls.returned[thread] = hits, address
     if process.machine() == "x86-64" and arrivals.is_resumed_here(address):  # on no other does one fall silent
-        calls.late[thread] = hit
+        calls.late[thread] = hits
         for place in next_places.behind(address):
-            call_sites.watch(place, hit.number)
+            call_sites.watch(place, hits[0].number)
     return True
 
 
@@ -143,16 +143,18 @@ def forget_breakpoint(gone: OurBreakpoint) -> None:
 ours.ON_GONE.append(forget_breakpoint)
 
 
-def just_returned(pc: int) -> tuple[frames.FrameCall, int] | None:
-    """The call that returned to this very place, where the selected thread is, and the breakpoint that asked (0: finish
-    or step), if any did."""
-    waited, at = CALLS().returned.get(thread_number(), (None, pc))
-    if waited is not None and at == pc:
-        return waited.call, waited.number
+def just_returned(pc: int) -> tuple[frames.FrameCall, list[int]] | None:
+    """The call that returned to this very place, where the selected thread is, and the breakpoints that asked (none:
+    finish or step), if any did."""
+    waited, at = CALLS().returned.get(thread_number(), ([], pc))
+    if waited and at == pc:
+        call = waited[0].call
+        same = [one for one in waited if one.call.function is call.function and one.call.place.file == call.place.file]
+        return call, [one.number for one in same]
     over = shown_calls.CALLS().over.get(thread_number())
     if over is not None and returns_to(over, pc):
         over.result = result_register()  # all registers, a packet that only this stop has to cost
-        return over, 0
+        return over, []
     return None
 
 

@@ -166,9 +166,10 @@ def stop_text(event: gdb.StopEvent) -> str | None:
         pc = process.register("pc")
         ended = returns.just_returned(pc)
         if ended is not None:
-            if is_silent(ended[1]):
+            call, numbers = ended[0], [one for one in ended[1] if not is_silent(one)]
+            if ended[1] and not numbers:
                 return None
-            return describe(ended[0], f"Breakpoint {ended[1]}" if ended[1] else "Returned")
+            return describe(call, f"Breakpoint {', '.join(map(str, numbers))}" if numbers else "Returned")
         number = number_of(event) if isinstance(event, gdb.BreakpointEvent) else 0  # 0: we alone look on there
         if not number or not frames.is_entry(pc) or not is_of_interest(pc):
             return None
