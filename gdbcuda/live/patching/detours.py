@@ -88,9 +88,9 @@ def is_nop_at(address: int) -> bool:
 
 def cold_part(function: int) -> list[tuple[int, Instruction]]:
     """Of a function that the compiler has split: gcc calls what is rarely executed NAME.cold."""
-    name = process.symbol_of(function)[0]
+    name = process.cold_name(function)
     found: list[tuple[int, Instruction]] = []
-    for start in process.decoded(f"{name}.cold") if name and process.may_have_cold_part(function, name) else ():
+    for start in process.decoded(name) if name else ():
         if process.object_of(start) == process.object_of(function):
             with suppress(Unreadable, UnknownInstruction):
                 for at, one in instructions(process.original_code(start, function_size(start) or LARGEST_NEIGHBOUR)):

@@ -15,14 +15,14 @@ from gdbcuda.live.process.objects.code import (
     block_of_function,
     decoded,
     function_start,
-    has_lines,
     inlined_at,
     inlined_block,
+    is_second_line_within,
     may_be_in_prologue,
     symbol_of,
     whole,
 )
-from gdbcuda.live.process.objects.cold_parts import may_have_cold_part
+from gdbcuda.live.process.objects.cold_parts import cold_name
 from gdbcuda.live.process.objects.file_bytes import bytes_in_file, code_in_file, differs_from_file, function_sizes
 from gdbcuda.live.process.objects.loaded_objects import (
     exports,
@@ -79,6 +79,7 @@ __all__ = [
     "can_be_found",
     "catches_sigtrap",
     "code_in_file",
+    "cold_name",
     "connection",
     "decoded",
     "demangled",
@@ -88,7 +89,6 @@ __all__ = [
     "forget",
     "function_sizes",
     "function_start",
-    "has_lines",
     "has_readable_stack",
     "has_sharing_child",
     "images",
@@ -103,12 +103,12 @@ __all__ = [
     "is_load_beginning",
     "is_remote",
     "is_running",
+    "is_second_line_within",
     "is_there",
     "is_thread_running",
     "lasting_images",
     "machine",
     "may_be_in_prologue",
-    "may_have_cold_part",
     "object_of",
     "objfile_of",
     "of_thread",

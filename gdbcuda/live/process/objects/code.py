@@ -93,9 +93,11 @@ def second_line(start: int) -> int | None:
     return int(line.last) + 1 if line.symtab is not None and line.last else None
 
 
-def has_lines(start: int) -> bool:
-    """gdb knows its source lines: a step goes into it."""
-    return second_line(start) is not None
+def is_second_line_within(start: int, end: int) -> bool:
+    """A step into the function that begins there, which gdb knows source lines of, stops behind its first instruction
+    and in front of ``end``. (Of thousands nearly all have longer first lines: no more is read of those.)"""
+    second = second_line(start)
+    return second is not None and start < second < end and behind_prologue(start) == second
 
 
 def may_be_in_prologue(start: int, pc: int) -> bool:

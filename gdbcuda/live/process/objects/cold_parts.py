@@ -12,6 +12,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.process.caching import until_objects_change
+from gdbcuda.live.process.objects.code import symbol_of
 from gdbcuda.live.process.objects.loaded_objects import object_of, objfile_of
 from gdbcuda.live.process.state import strip_prefix
 
@@ -51,7 +52,10 @@ def strings_of(objfile: gdb.Objfile) -> bytes | None:
         return None
 
 
-def may_have_cold_part(address: int, name: str) -> bool:
-    """The function that begins there."""
+def cold_name(address: int) -> str:
+    """What the part of the function that begins there may be called; "" where it is not split."""
     names = names_in(object_of(address))
-    return names is None or name in names
+    if names is not None and not names:  # gdb is not asked for the function's own name either
+        return ""
+    name = symbol_of(address)[0]
+    return f"{name}.cold" if name and (names is None or name in names) else ""

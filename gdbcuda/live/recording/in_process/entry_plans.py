@@ -97,6 +97,6 @@ def plan(function: int, size: int, piece: CodePiece) -> Detour:
                        if is_hooks else detours.why_patched(code, in_file))  # fmt: skip
     detours.refuse_int3(code)
     found = entry_detour.plan(function, code, detours.cold_part(function))
-    if process.has_lines(function) and function < process.behind_prologue(function) < function + len(found.original):
+    if process.is_second_line_within(function, function + len(found.original)):
         raise NoDetour("a step into it would stop among the bytes of the jump")
     return found
