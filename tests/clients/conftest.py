@@ -26,8 +26,8 @@ def unpacked_gdbs() -> Path:
 
 
 @pytest.fixture
-def local(shim: Path) -> Scenario:
-    return Scenario(shim)
+def local(request: pytest.FixtureRequest, shim: Path) -> Scenario:
+    return Scenario(shim, in_full=request.node.get_closest_marker("smoke") is not None)
 
 
 @pytest.fixture(scope="session")

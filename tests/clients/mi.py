@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 from pygdbmi.gdbcontroller import GdbController
-from scenario import GDB, ROOT
+from scenario import EXTENSION, GDB, NO_DEBUG_FILES
 
 SECONDS = 60
 QUIET = "--tty=/dev/null"  # what the program prints must not come in the middle of a line of MI
@@ -19,8 +19,10 @@ Record = dict[str, Any]
 class Ide:
     """Every record that came is in ``seen``; what a test waits for is looked up there first, so nothing is missed."""
 
-    def __init__(self, program: object, arguments: tuple[str, ...], environment: Mapping[str, str]) -> None:
-        line = [GDB, "-nx", "-q", "--interpreter=mi3", QUIET, "-x", str(ROOT / "gdbcuda.py")]
+    def __init__(
+        self, program: object, arguments: tuple[str, ...], environment: Mapping[str, str], in_full: bool = False
+    ) -> None:
+        line = [GDB, "-nx", "-q", "--interpreter=mi3", QUIET, *([] if in_full else NO_DEBUG_FILES), *EXTENSION]
         line += ["--args", str(program)]
         with mock.patch.dict(os.environ, environment, clear=True):  # pygdbmi starts gdb in its own environment
             # it waits so long for more behind whatever has come; `_wait` asks again where that was not it

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from scenario import ROOT, Scenario
+from scenario import EXTENSION, NO_DEBUG_FILES, ROOT, Scenario
 
 from clients.dap import Client, Message
 
@@ -15,7 +15,8 @@ FREE = 12  # a line of shim/hook/free.c
 
 @pytest.fixture
 def editor(dap_gdb: str, local: Scenario) -> Iterator[Client]:
-    client = Client([dap_gdb, "-nx", "-q", "-i=dap", "-x", str(ROOT / "gdbcuda.py")], local.environment())
+    words = [*([] if local.in_full else NO_DEBUG_FILES), *EXTENSION]
+    client = Client([dap_gdb, "-nx", "-q", "-i=dap", *words], local.environment())
     client.request("initialize", adapterID="gdbcuda")
     client.event("initialized")
     yield client
@@ -31,7 +32,7 @@ def said(editor: Client, command: str) -> str:
 
 
 def launch(editor: Client, local: Scenario, *commands: str) -> None:
-    for command in (f"cuda-load {local.hook}", *commands):
+    for command in (local.load(local.hook, True), *commands):
         said(editor, command)
     number = editor.send("launch", program=str(local.sample("test_alloc")))
     editor.request("configurationDone")
@@ -104,7 +105,7 @@ def test_the_end_tells_of_the_hook(editor: Client, local: Scenario) -> None:
 
 
 def test_remote(editor: Client, local: Scenario, server) -> None:
-    for command in (f"file {local.sample('test_alloc')}", f"cuda-load {local.hook}", "cuda-break cuMemAlloc"):
+    for command in (f"file {local.sample('test_alloc')}", local.load(local.hook, True), "cuda-break cuMemAlloc"):
         said(editor, command)
     number = editor.send("attach", target=server("test_alloc"))
     editor.request("configurationDone")

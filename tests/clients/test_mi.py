@@ -23,10 +23,10 @@ def open_ide(local: Scenario) -> Iterator[Callable[..., Ide]]:
     opened: list[Ide] = []
 
     def start(program: str, *arguments: str, mode: str = "sync") -> Ide:
-        opened.append(Ide(local.sample(program), arguments, local.environment()))
+        opened.append(Ide(local.sample(program), arguments, local.environment(), local.in_full))
         for setting in MODES[mode]:
             opened[-1].do(f"-gdb-set {setting}")
-        opened[-1].do(f"cuda-load {local.hook}")
+        opened[-1].do(local.load(local.hook, True))
         return opened[-1]
 
     yield start

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from scenario import GDB, ROOT
+from scenario import GDB, NO_DEBUG_FILES, ROOT
 
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]|\r")
 SECONDS = 60
@@ -22,10 +22,13 @@ def hear_ctrl_c() -> None:
 
 
 class Typist:
-    """``type`` gives what gdb has shown until it prompts again, and fails where it does not."""
+    """``type`` gives what gdb has shown until it prompts again, and fails where it does not. ``in_full``: as users."""
 
-    def __init__(self, environment: dict[str, str], *words: str, extension: bool = True) -> None:
+    def __init__(
+        self, environment: dict[str, str], *words: str, extension: bool = True, in_full: bool = False
+    ) -> None:
         self.ours, theirs = pty.openpty()
+        self.first = [] if in_full else NO_DEBUG_FILES
         source = ("-x", f"{ROOT}/gdbcuda.py") if extension else ()
         line = ["setsid", "--ctty", *self.words(*source, *words)]
         self.gdb = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs,
@@ -34,7 +37,7 @@ class Typist:
         self.started = self.until_prompt("the start")
 
     def words(self, *more: str) -> list[str]:
-        return [GDB, "-nx", "-q", "-ex", "set confirm off", "-ex", "set pagination off", *more]
+        return [GDB, "-nx", "-q", *self.first, "-ex", "set confirm off", "-ex", "set pagination off", *more]
 
     def type(self, *lines: str) -> str:
         shown = ""

@@ -31,7 +31,7 @@ ALLOCATED = "CUresult 0"  # test_alloc writes it behind each allocation
 
 @pytest.fixture
 def typist(local: Scenario) -> Iterator[Typist]:
-    one = Typist(local.environment(), str(local.sample("test_alloc")))
+    one = Typist(local.environment(), str(local.sample("test_alloc")), in_full=local.in_full)
     yield one
     one.end()
 
@@ -49,7 +49,7 @@ def with_commands(one: Typist, number: int, *lines: str) -> str:
 @pytest.mark.smoke("words0")
 @pytest.mark.parametrize("words", [("silent", "print a", "continue"), ("continue",)])
 def test_a_program_without_cuda(local: Scenario, compile_c, words: tuple[str, ...]) -> None:
-    one = Typist(local.environment(), str(compile_c("squares", SQUARES)))
+    one = Typist(local.environment(), str(compile_c("squares", SQUARES)), in_full=local.in_full)
     one.type("break square")
     with_commands(one, 1, *words)
     shown = one.type("run")

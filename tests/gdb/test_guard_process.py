@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from guard_programs import BUSY, CALLS, HOOK, KEEPS_FLAGS
-from scenario import GDB, ROOT, Scenario, execute, is_before_13, skip_if_places_are_asked, skip_if_stacks_are_unreadable
+from scenario import (
+    EXTENSION,
+    GDB,
+    NO_DEBUG_FILES,
+    Scenario,
+    execute,
+    is_before_13,
+    skip_if_places_are_asked,
+    skip_if_stacks_are_unreadable,
+)
 from test_guard import LARGE, ON, STATE, build  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="guards are made for x86-64")
@@ -50,7 +59,7 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, source: str
         assert process.stdout.readline() == "started\n"
         before = executable_bytes(process.pid, "libguardhook.so")
         make = "cuda-break cuMemAlloc --in libguardhook.so if bytesize >= 1T"
-        line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
+        line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", *NO_DEBUG_FILES, *EXTENSION]
         # before 13 what is to be guarded again waits for a prompt, which a script has not
         fails = ("detach inferiors 7", "continue", STATE) if "inferiors" in leave and not is_before_13() else ()
         words = (ON, f"attach {process.pid}", *HOLD, make, f"{make} && bytesize < 9T", "continue", STATE, *fails)
@@ -147,7 +156,7 @@ def test_gdb_disconnects(local: Scenario, build) -> None:  # noqa: F811
             port = next((one[1] for one in told), "")
             make = "cuda-break 'cuMemAlloc*' --from any if bytesize >= 1T"
             words = (ON, f"target remote localhost:{port}", make, "continue", "cuda-guards", "disconnect")
-            line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-x", str(ROOT / "gdbcuda.py")]
+            line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", *NO_DEBUG_FILES, *EXTENSION]
             text = execute([*line, *(word for one in words for word in ("-ex", one))], local.environment())
             after = executable_bytes(process.pid, hook.name)
             server.kill()
@@ -187,7 +196,7 @@ def test_random_changes_while_threads_call_and_signals_arrive(scenario: Scenario
 def test_over_the_machine_interface(local: Scenario, build, flags: str) -> None:  # noqa: F811
     controllers = pytest.importorskip("pygdbmi.gdbcontroller", reason="pygdbmi is not installed")
     hook, program = build(HOOK, CALLS, flags)
-    line = [GDB, "-nx", "-q", "--interpreter=mi3", "--tty=/dev/null", "-x", str(ROOT / "gdbcuda.py")]
+    line = [GDB, "-nx", "-q", "--interpreter=mi3", "--tty=/dev/null", *NO_DEBUG_FILES, *EXTENSION]
     line += ["--args", str(program)]  # without its output, which may come in the middle of a line of MI
     old, os.environ["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH"), str(local.shim / "standin")
     ide = controllers.GdbController([*line, "1", "50000", "2"])

@@ -71,7 +71,7 @@ def test_one_that_comes_while_gdb_tells_of_a_stop(local: Scenario, compile_c, tm
     script = tmp_path / "killing.gdb"
     script.write_text(KILLING)
     words = ["-x", str(script), *(["-x", f"{ROOT}/gdbcuda.py"] if extension else [])]
-    one = Typist(local.environment(), *words, str(compile_c("six", BUSY % 6)), extension=False)
+    one = Typist(local.environment(), *words, str(compile_c("six", BUSY % 6)), extension=False, in_full=local.in_full)
     one.type("break busy", "commands 1", "continue", "end")
     shown = one.type("run")
     assert shown.count("Breakpoint 1, ") == 3 and "exited" not in shown and "Python Exception" not in shown
@@ -82,7 +82,7 @@ def test_one_that_comes_while_gdb_tells_of_a_stop(local: Scenario, compile_c, tm
 def test_one_that_comes_while_a_handler_of_ours_is_inside_of_gdb(local: Scenario, compile_c, tmp_path) -> None:
     script = tmp_path / "killing.gdb"
     script.write_text(KILLING_INSIDE)
-    one = Typist(local.environment(), "-x", str(script), str(compile_c("six", BUSY % 6)))
+    one = Typist(local.environment(), "-x", str(script), str(compile_c("six", BUSY % 6)), in_full=local.in_full)
     one.type("break busy", "commands 1", "continue", "end")
     shown = one.type("run")
     assert shown.count("Breakpoint 1, ") == 3 and "exited" not in shown and "gdbcuda:" not in shown
@@ -117,7 +117,7 @@ def test_one_that_comes_while_a_call_is_recorded(local: Scenario, tmp_path) -> N
 @pytest.mark.smoke
 def test_a_breakpoint_that_goes_on_can_be_interrupted(local: Scenario, compile_c) -> None:
     presses = 6 if is_cuda_gdb_11_8() else 1  # without us, too, it does not hear one in twenty
-    one = Typist(local.environment(), str(compile_c("endless", BUSY % ENDLESS)))
+    one = Typist(local.environment(), str(compile_c("endless", BUSY % ENDLESS)), in_full=local.in_full)
     one.type("break busy", "commands 1", "continue", "end")
     for index in range(TRIES):
         os.write(one.ours, b"continue\n" if index else b"run\n")

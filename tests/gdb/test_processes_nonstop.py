@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from scenario import GDB, ROOT, Scenario, is_cuda_gdb_11_8
+from scenario import EXTENSION, GDB, NO_DEBUG_FILES, Scenario, is_cuda_gdb_11_8
 
 SECONDS = 60
 
@@ -20,7 +20,7 @@ class Session:
     """A gdb at a pipe: commands are typed while the program runs, `until` waits for what appears."""
 
     def __init__(self, local: Scenario, *program: str) -> None:
-        line = [GDB, "-nx", "-q", "-x", str(ROOT / "gdbcuda.py"), "--args", *program]
+        line = [GDB, "-nx", "-q", *NO_DEBUG_FILES, *EXTENSION, "--args", *program]
         self.gdb = subprocess.Popen(
             line, env=local.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -68,7 +68,7 @@ def start(request: pytest.FixtureRequest, local: Scenario) -> Iterator:
             sessions[-1].type("set sysroot /", "target extended-remote | gdbserver --multi -",
                               f"set remote exec-file {local.sample('threads')}",
                               f"set environment LD_LIBRARY_PATH {local.shim}/standin")  # fmt: skip
-        sessions[-1].type(f"cuda-load {local.hook}")
+        sessions[-1].type(local.load(local.hook, True))
         return sessions[-1]
 
     yield begin

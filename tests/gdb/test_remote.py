@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from link import Link, Server, preloading
-from scenario import GDB, GDBSERVER, ROOT, Scenario, execute
+from scenario import EXTENSION, GDB, GDBSERVER, NO_DEBUG_FILES, ROOT, Scenario, execute
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdbserver"), reason="gdbserver is not installed")
 
@@ -65,14 +65,14 @@ def connect(way: str, local: Scenario, program: Path, ends: list[Any], folder: P
         ends.append(Link(ends[0].port, 0.0, folder / "gdb.socket" if kind == "unix" else None))
         address = ends[1].address
     if not is_extended:
-        return [f"cuda-load {local.hook}", f"target remote {address}", *AT_MAIN]
-    return [f"target extended-remote {address}", f"set remote exec-file {program}", f"cuda-load {local.hook}",
+        return [local.load(local.hook, True), f"target remote {address}", *AT_MAIN]
+    return [f"target extended-remote {address}", f"set remote exec-file {program}", local.load(local.hook, True),
             f"set environment LD_LIBRARY_PATH={local.shim}/standin", "tbreak main", "run"]  # fmt: skip
 
 
 def gdb(local: Scenario, *commands: str, program: Path | None = None, environment: dict[str, str] | None = None,
         cwd: Path | None = None) -> str:  # fmt: skip
-    line = [GDB, "-nx", "-q", "-batch", "-x", str(ROOT / "gdbcuda.py")]
+    line = [GDB, "-nx", "-q", "-batch", *([] if local.in_full else NO_DEBUG_FILES), *EXTENSION]
     line += [part for command in ("set confirm off", *commands) for part in ("-ex", command)]
     before = os.getcwd()
     os.chdir(cwd or before)
@@ -95,6 +95,7 @@ def copies(local: Scenario, program: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize(("way", "sysroot"), [*zip(WAYS, ("target:", "/", "/", "target:", "/")), ("tcp", "copies")])
 def test_the_commands_work(way: str, sysroot: str, local: Scenario, ends: list[Any], tmp_path: Path) -> None:
+    local.in_full = way == "unix"  # once as users do
     program = local.sample("dlsym_alloc")
     sysroot = str(copies(local, program, tmp_path)) if sysroot == "copies" else sysroot
     start = connect(way, local, program, ends, tmp_path)

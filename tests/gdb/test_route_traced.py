@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from scenario import GDB, ROOT, Scenario, execute
+from scenario import EXTENSION, GDB, NO_DEBUG_FILES, ROOT, Scenario, execute
 from shim_support import OLDER_LIBC
 from traced_programs import needs_recorder
 
@@ -51,7 +51,7 @@ def test_what_it_calls_is_what_is_reached(shim: Path, tmp_path: Path, options: t
     scenario = Scenario(shim)
     with traced(scenario, tmp_path, *options) as pid:
         asked = [word for line in ("cuda-route", "cuda-route --unhooked", "cuda-check") for word in ("-ex", line)]
-        words = [GDB, "-nx", "-q", "-batch", "-p", str(pid), "-x", str(ROOT / "gdbcuda.py"), *asked]
+        words = [GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, "-p", str(pid), *EXTENSION, *asked]
         text = execute(words, scenario.environment())
     assert "functions reachable: 2 hooked, 0 past the hook" in text, text
     assert "hook libgdbcuda-hook.so cuMemAlloc_v2" in text and "Nothing goes past the hook." in text

@@ -20,6 +20,7 @@ from condition_calls import ARENA, STACK
 from gdbcuda.machine import abi
 
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
+NO_LIBC_SOURCE = ("-iex", "set debug-file-directory")  # which takes longer to read than all that is asked here
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = 0x4000000000  # of the memory that pointers lead to
 CALLERS, THREADS = ("here", "there"), (1, 2, 3)
@@ -128,7 +129,7 @@ class Process:
         from_gdb, answers = os.pipe()
         names = f"NAMES, QUESTIONS, ANSWERS = {tuple(symbols)!r}, {questions}, {answers}\n"
         (folder / "script.py").write_text(names + SCRIPT)
-        line = [GDB, "-nx", "-q", "-batch", "-x", ROOT / "gdbcuda.py", "-x", folder / "script.py"]
+        line = [GDB, "-nx", "-q", "-batch", *NO_LIBC_SOURCE, "-x", ROOT / "gdbcuda.py", "-x", folder / "script.py"]
         self.gdb = subprocess.Popen(
             [*line, "--args", build(folder, symbols), str(calls)],
             stdin=subprocess.DEVNULL, stdout=(folder / "log").open("w"), stderr=subprocess.STDOUT,
