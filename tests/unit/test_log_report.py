@@ -58,6 +58,12 @@ def test_the_page_holds_all_there_is_to_show(page: Path) -> None:
     assert [block[1] for block in data["blocks"]] == [None, 0.002] and data["all_blocks"]  # the larger one first
 
 
+def test_a_result_without_a_name_is_written_as_in_the_log(tmp_path: Path) -> None:
+    log, page = write(tmp_path / "log", [failed(0, "cuMemAlloc_v2", -1, -1)], PLACES), tmp_path / "report.html"
+    assert cli.main(["log", "report", str(log), "-o", str(page)]) == 0
+    assert data_of(page)["errors"][0][5] == "-1 (not in CUresult)"
+
+
 def test_a_call_in_the_page_is_c(page: Path) -> None:
     """The classes are pygments' own names; calls that differ in numbers have one shape."""
     data = data_of(page)

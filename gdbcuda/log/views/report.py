@@ -71,8 +71,9 @@ class LogReport:
         if is_bad:
             self.failed += 1
         if is_bad and len(self.errors) < MOST_ROWS:
-            self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer,
-                                str(call.ended or call.result), self.asker(call)])  # fmt: skip
+            result = call.ended or self.writer.result(call.name, call.result)
+            self.errors.append([call.number, call.start, f"T{call.thread}", call.name, call.layer, result,
+                                self.asker(call)])  # fmt: skip
 
     def note_memory(self, call: Call) -> None:
         ledger = self.ledgers.known(call)

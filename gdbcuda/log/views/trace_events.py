@@ -48,7 +48,7 @@ def trace_events(events: Iterable[Event], log: Log, writer: CallWriter) -> Itera
             yield from to_come.leave(cause.number, arrow("s", name, call.number, cause))
         yield from to_come.end(call, slice_of(call, writer), ends)
         if call.went_wrong:
-            yield mark(call)
+            yield mark(call, writer)
         yield from memory.after(call)
     yield from to_come.rest()
     for pid, thread in threads:
@@ -179,9 +179,9 @@ def arrow(phase: str, name: str, number: int, call: Call | ArrowBegin) -> Line:
     return {**line, "bp": "e"} if phase == "f" else line
 
 
-def mark(call: Call) -> Line:
+def mark(call: Call, writer: CallWriter) -> Line:
     """On the track of its thread, where it came back."""
-    name = f"{call.name}: {call.ended or call.result}"
+    name = f"{call.name}: {call.ended or writer.result(call.name, call.result)}"
     return {"ph": "i", "s": "t", "name": name, "cat": "failures", "cname": FAILED, "pid": call.pid, "tid": call.thread,
             "ts": microseconds(call.last_seen)}  # fmt: skip
 
