@@ -114,10 +114,33 @@ static long opened_again(const struct trace *trace)
     return CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+static word mapped_alone(void)
+{
+    word at = (word)CALL(mmap, 0, sizeof(word), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return !FAILED(at) && !FAILED(CALL(madvise, at, sizeof(word), MADV_WIPEONFORK)) ? at : 0;
+}
+
+/* A word that a forked child does not have. One of vfork has its parent's memory, and what it tells goes into the
+ * parent's file: the next calls are the parent's again. (madvise(2), vfork(2)) */
+static word *of_this_memory;
+
+static int is_file_of_this_memory(void)
+{
+    return of_this_memory && *of_this_memory;
+}
+
+static void remember_this_memory(void)
+{
+    if (!of_this_memory)
+        of_this_memory = (word *)mapped_alone();
+    if (of_this_memory)
+        *of_this_memory = 1;
+}
+
 /* A forked child that has no file yet has its parent's, where it writes nothing: its own will have all entries. */
 static void write_entry_later(const struct trace *trace, word index)
 {
-    if (trace->pid != (word)CALL(getpid, 0))
+    if (trace->pid != (word)CALL(getpid, 0) && !is_file_of_this_memory())
         return;
     long file = opened_again(trace);
     if (FAILED(file))
@@ -187,6 +210,8 @@ static word number_of_process(const struct trace *trace)
 int trace_process_file(struct trace *trace)
 {
     word pid = (word)CALL(getpid, 0);
+    if (trace->pid && is_file_of_this_memory())
+        return trace->file != 0;
     if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) == pid || is_another_making(trace, pid))
         return trace->pid == pid && trace->file != 0;
     trace->file = 0;
@@ -204,6 +229,7 @@ int trace_process_file(struct trace *trace)
         trace->number = number_of_process(trace);
         break;
     }
+    remember_this_memory();
     __atomic_store_n(&trace->pid, pid, __ATOMIC_RELEASE);
     return trace->file != 0;
 }
@@ -278,12 +304,6 @@ void trace_gone(struct trace *trace, word object)
 int trace_can_tell(const struct trace *trace)
 {
     return !trace->confined || trace->mapped;
-}
-
-static word mapped_alone(void)
-{
-    word at = (word)CALL(mmap, 0, sizeof(word), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return !FAILED(at) && !FAILED(CALL(madvise, at, sizeof(word), MADV_WIPEONFORK)) ? at : 0;
 }
 
 static word entries_mapped(const struct trace *trace)

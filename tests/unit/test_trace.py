@@ -220,6 +220,35 @@ def test_children_have_files_of_their_own(trace: Trace, traced: Path) -> None:
     assert len(list(found.folder.glob("*.process"))) == 4
 
 
+VFORKED = """
+#include <sys/wait.h>
+#include <unistd.h>
+int cuInit(unsigned), cuDriverGetVersion(int *);
+int main(void)
+{
+    int version;
+    cuInit(0);
+    pid_t child = vfork();
+    if (!child) {
+        cuDriverGetVersion(&version);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return cuDriverGetVersion(&version);
+}
+"""
+
+
+def test_a_child_of_vfork_has_its_parents_file(trace: Trace, shim: Path, tmp_path: Path) -> None:
+    """It has the parent's memory, and what is bound there is the parent's: so is what tells its name."""
+    program = tmp_path / "vforked"
+    line = ["gcc", "-x", "c", "-", "-o", str(program), "-Wl,-z,lazy", f"-L{shim}/standin", "-lcuda", *OLDER_LIBC]
+    subprocess.run(line, input=VFORKED, text=True, check=True)
+    found = trace(program)
+    assert found.done.returncode == 0 and found.counts() == {"cuInit": 1, "cuDriverGetVersion": 2}
+    assert len(list(found.folder.glob("*.process"))) == 1
+
+
 def test_processes_are_named_by_their_rank(trace: Trace, traced: Path) -> None:
     """As torchrun and mpirun tell it."""
     found = trace("/bin/sh", "-c", f"RANK=1 LOCAL_RANK=0 {traced} exit 3; OMPI_COMM_WORLD_LOCAL_RANK=3 {traced} exit 3")
