@@ -142,6 +142,7 @@ class RingReader:
         sound = [one for position, one in found.items() if one is not None and position >= oldest]
         told = {one.position for one in sound}
         expected = len(ring.unwritten) + begun + 1 - ring.next
+        oldest = max(oldest, head[RING["BEFORE"]] + 1)  # of a thread that has ended: it is in its file, if anywhere
         ring.unwritten = {position for position, one in found.items() if one is None and position >= oldest}
         ring.lost += expected - len(told.difference(again)) - len(ring.unwritten)
         there = sorted(one for one in ring.unwritten | told if one >= ring.next)

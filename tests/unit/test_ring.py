@@ -188,10 +188,11 @@ def state(**fields: int) -> bytes:
     return struct.pack(f"<{len(words)}Q", *words)
 
 
-def ring_bytes(records: int, head: int, *calls: dict[str, int], more: dict[int, int] = NO_MORE) -> bytes:
+def ring_bytes(records: int, head: int, *calls: dict[str, int], more: dict[int, int] = NO_MORE,
+               before: int = 0) -> bytes:  # fmt: skip
     """``more``: words behind all fronts."""
     front = [0] * ring.RING_HEADER
-    front[RING["RECORDS"]], front[RING["HEAD"]] = records, head
+    front[RING["RECORDS"]], front[RING["HEAD"]], front[RING["BEFORE"]] = records, head, before
     found = struct.pack(f"<{len(front)}Q", *front)
     for call in calls:
         words = [0] * FRONT["SIZE"]
@@ -228,6 +229,13 @@ def test_a_record_that_is_being_written_is_told_later() -> None:
     one.memory = of_bytes(ring_bytes(4, 3, {"POSITION": 1, "DONE": 1}, {"POSITION": 2}, {"POSITION": 7})).memory
     assert positions(one) == [1, 2]
     assert (one.rings[RING_AT].unwritten, one.rings[RING_AT].lost) == (set(), 1)
+
+
+def test_of_a_ring_that_a_thread_has_taken_over_the_calls_before_are_lost() -> None:
+    """The first of it are zeros, and nobody is about to write them."""
+    one = of_bytes(ring_bytes(4, 3, {"POSITION": 0}, {"POSITION": 0}, {"POSITION": 3, "DONE": 3}, before=2))
+    assert positions(one) == [3]
+    assert (one.rings[RING_AT].unwritten, one.rings[RING_AT].lost) == (set(), 2)
 
 
 def test_what_was_read_is_read_again_only_if_it_had_not_returned() -> None:

@@ -18,6 +18,7 @@ from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.rings import ring_layout
+from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
 
 MOST_NAMED = 4
@@ -84,6 +85,9 @@ def remark(recorder: Recorder | RingRecorder) -> str:
     if process.is_alive() and agent.area() is None and presence.is_settled():
         found.append(f"This process has not libgdbcuda.so{way_in()}.")
     found += lost_text(recorder.lost)
+    if recorder.lost and recorder.wish.folder:
+        found.append(f"gdbcuda log show {visible(recorder.wish.folder)} has what is in its files, of threads that have "
+                     "ended too.")  # fmt: skip
     found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
               for state in recorder.at_work() if state.careful]  # fmt: skip
     return "".join(f"\n{line}" for line in [*found, *left_out(recorder)])
