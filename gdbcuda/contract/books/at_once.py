@@ -78,7 +78,10 @@ class NotShared(Exception):
 
 
 def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
-    """`NotShared` where a process does not see what another one has."""
+    """`NotShared` where a process does not see what another one has. What needs no luck to be seen comes first."""
+    if found_at_once := list(interleaved.broken(player, allocator, interleaved.PROCESS)):
+        yield from found_at_once
+        return
     words = (str(player.limit), str(SECONDS_BACK))
     text = program(player, "processes.c", allocator)
     more = slow(player, allocator)
@@ -87,8 +90,8 @@ def processes(player: Player, allocator: api.Function) -> Iterator[Broken]:
     if found.get("sees", 0) < player.limit // 2 and not ran.status and found.get("alone"):
         raise NotShared
     showing = player.workshop.showing(text, allocator.symbol, words, more)._replace(is_in_children=True)
-    broken = [Broken(what, example, showing.shown) for what, example in judged_processes(player, ran, found)]
-    yield from broken or interleaved.broken(player, allocator, interleaved.PROCESS)
+    for what, example in judged_processes(player, ran, found):
+        yield Broken(what, example, showing.shown)
 
 
 def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ from gdbcuda.contract.showing_program import UNSTEPPED, ShowingProgram
 from gdbcuda.text.units import human
 
 TWO = 2
+NOT_BEGUN = 2  # the status of a program without a context
 SHARE = 60  # percent of the limit that each asks for: not both may have it
 
 
@@ -41,7 +42,7 @@ def broken(player: Player, allocator: api.Function, kind: Kind) -> Iterator[Brok
     line = [player.workshop.compiled(plan), *plan.arguments]
     more = {DEVICE_MEMORY: room(player)}
     ran = player.workshop.run(line, more=more, patience=LONGEST)
-    if ran.status == -signal.SIGTRAP:  # it blocks all signals, past the C library
+    if ran.status in (-signal.SIGTRAP, NOT_BEGUN):  # it blocks all signals, past the C library
         return
     if ran.status:
         yield Broken(f"a program {ran.ending} whose {kind.word} calls {allocator.symbol} in the midst of a call",
@@ -51,7 +52,7 @@ def broken(player: Player, allocator: api.Function, kind: Kind) -> Iterator[Brok
     if player.limit and granted > player.limit:
         yield Broken(f"{kind.asking.format(allocator.symbol)} at the same instant are granted more than the limit",
                      f"{human(granted)}, and the limit is {human(player.limit)}", plan.shown)  # fmt: skip
-    elif kept := drift(ran):
+    elif ran.output and (kept := drift(ran)):  # nothing is said where processes share nothing
         alone = drift(player.workshop.run(line, with_hook=False, more=more, patience=LONGEST))
         for name in [one for one in kept if one not in alone][:1]:
             yield Broken(f"{kind.given_back.format(allocator.symbol)}, and {name} does not return to the start",

@@ -202,7 +202,7 @@ class Stage:
         began = time.monotonic()
         self.workshop.run([path, NEXT], with_hook=False)
         patience = max(slowest(), TIMES_ALONE * (time.monotonic() - began))  # a real driver needs a while by itself
-        if found := list(self.killed_in_calls(patience)):
+        if found := list(self.killed_in_calls(max(patience, SHORTEST))):
             yield from found
             return
         for moment in list(moments):

@@ -67,7 +67,7 @@ static void *be_the_other(void *is_process)
     other->thread = gettid();
     other->failed = is_process ? begin() : cuCtxSetCurrent(context) != 0;
     sem_post(&other->done);
-    while (sem_wait(&other->asked) == 0) {
+    while (!other->failed && sem_wait(&other->asked) == 0) {
         if (is_process)
             size = other->size;
         turn(&other->side);
@@ -84,10 +84,10 @@ static int begin_other(int is_process)
     sem_init(&other->done, 1, 0);
     if (is_process && fork() == 0)
         exit(be_the_other(&other) != NULL);
-    if (begin() || (!is_process && pthread_create(&thread, NULL, be_the_other, NULL)))
-        return 1;
-    sem_wait(&other->done);
-    return other->failed;
+    int failed = begin() || (!is_process && pthread_create(&thread, NULL, be_the_other, NULL));
+    if (is_process || !failed)
+        sem_wait(&other->done);
+    return failed || other->failed;
 }
 
 static void ask_other(void)
@@ -170,11 +170,27 @@ static void step(int number)
     fflush(stdout);
 }
 
+static size_t taken(void)
+{
+    size_t free = 0, total = 0;
+    return cuMemGetInfo_v2(&free, &total) ? 0 : total - free;
+}
+
+/* Does it see what the other one has? */
+static int is_shared(void)
+{
+    size_t before = taken();
+    have(0, 1);
+    size_t seen = taken() - before;
+    have(0, 0);
+    return seen == size;
+}
+
 int main(int words, char **told)
 {
-    int number = 0;
+    int number = 0, is_process = words > 2 && strcmp(told[2], "process") == 0;
 
-    if (words < 4 || begin_other(strcmp(told[2], "process") == 0))
+    if (words < 4 || begin_other(is_process))
         return 2;
     is_stepped = stepping_finds(told[1]);
     if (nvmlInit_v2() == 0)
@@ -183,6 +199,8 @@ int main(int words, char **told)
     size = SMALL;
     have(1, 1);
     have(0, 0);
+    if (is_process && !is_shared())
+        return 0;
     step(number++);
     for (int all = 0; all < 4; all++) {
         in_each_place(all & 1, all >> 1, SMALL);
