@@ -23,7 +23,6 @@ from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import library_files, names, own_prototypes, table_version, variants
-from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.prompt import command
 from gdbcuda.live.stopping import counting, returns
 from gdbcuda.live.threads import children
@@ -165,8 +164,6 @@ def make(symbol: str, request: BreakRequest, condition: conditions.Condition | N
     native = native_condition(symbol, request, condition, breakpoints.next_number())
     made = breakpoints.create(wish_of(symbol, request, condition), native, request.once)
     guards.want(made, native, symbol, condition, request.callers, request.count, request.on == "error")
-    if names.function_named(symbol) is not None:
-        answer_search.want()
     children.get_ready()
     if request.on != "enter" and process.is_alive() and not process.is_thread_running():
         expect_open_calls(made, request, condition)

@@ -15,6 +15,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import answering_code, library_files, names, own_calls
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -96,6 +97,8 @@ def made_in(
                 made.append(from_request.make(one, request.by_anyone() if one in by_others else request, condition))
             except breakpoints.IndirectFunction:
                 indirect.append(one)
+        if any(names.function_named(one) is not None for one in symbols):
+            answer_search.want()  # once for all of them
     guards.refresh()
     if indirect and not made:
         raise breakpoints.IndirectFunction
