@@ -71,7 +71,7 @@ def test_what_a_hook_library_makes_of_the_calls(local: Scenario, working, tmp_pa
     done = gdbcuda("trace", "-p", program.pid, "--for", "500ms", "--in", "hook,driver", "--last", "16384",
                    "-o", tmp_path / "log")  # fmt: skip
     assert done.returncode == 0, done
-    found = calls(tmp_path / "log")
+    found = calls(tmp_path / "log", are_lost=True)  # until gdb is there again the program goes on
     below = {(one["name"], one["layer"]) for one in found if one["depth"]}
     assert ("cuMemAlloc_v2", "driver") in below
     for thread in {one["lwp"] for one in found}:
