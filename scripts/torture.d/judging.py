@@ -99,8 +99,8 @@ def of_waiting(session: Session, run: Outcome) -> Difference | None:
 
 
 def of_killed(run: Outcome) -> Difference | None:
-    """gdb alone crashes, or waits, or runs for ever, where somebody kills the program that it traces: of ten times in
-    five, gdb 13.1. Each of them is the same fault, for no two times it is the same of them."""
+    """gdb alone crashes, or waits, or runs for ever, where somebody kills the program that it traces: four times of
+    ten, gdb 13.1. Each of them is the same fault, for no two times it is the same of them."""
     died = [one.text for one in of_gdb(run) if one.kind == "gdb died"]
     is_stuck = re.search(r"program (gone|.* Z \()|^gdb has written", run.stuck)
     if not run.killed or not (is_stuck or (died and not run.stuck)):
