@@ -261,7 +261,7 @@ word reference_leads_to(const char *name, word original, word from, word to)
         told = name[0] == 'd' ? answers_for_recorded(name, original) : tells_of_seccomp(name, original);
         return told != original ? told : tells_of_ranks(name, original);
     }
-    if (!text_order(name, "dlsym"))
+    if (!text_order(name, "dlsym") || !text_order(name, "dlvsym"))
         return answers_recorded(original);
     const struct api_function *function = function_named(name);
     return function ? recorded(function, original, from) : original;

@@ -1,4 +1,4 @@
-/* A hook library's own dlsym: the loader does not see what that answers by itself. */
+/* A hook library's own dlsym or dlvsym: the loader does not see what that answers by itself. */
 #include "trace.h"
 
 extern char gdbcuda_dlsyms[]; /* code for each, as in dlsym.S */
@@ -17,10 +17,33 @@ word answers_recorded(word original)
     return original;
 }
 
-/* Not for RTLD_DEFAULT and RTLD_NEXT: those mean the object that calls. */
-__attribute__((visibility("hidden"))) word gdbcuda_asked(word handle, const char *name, word number, word back)
+#define RET 0xc3
+#define CODE_PAGE 4096
+
+/* What is no dlvsym passes on a version that nobody reads. Not for RTLD_DEFAULT and RTLD_NEXT. */
+__attribute__((visibility("hidden"))) word gdbcuda_asked(word handle, const char *name, word version, word number, word back)
 {
     const struct api_function *function = function_named(name);
-    word found = ((word(*)(word, const char *))gdbcuda_dlsym_originals[number])(handle, name);
+    word found = ((word(*)(word, const char *, word))gdbcuda_dlsym_originals[number])(handle, name, version);
     return function ? recorded(function, found, asker_at(back)) : found;
+}
+
+/* For those: a `ret` in the same page of code as that address; 0 where there is none, or nothing is recorded. */
+__attribute__((visibility("hidden"))) word gdbcuda_way_back(word back, const char *name)
+{
+    const unsigned char *begin = (const unsigned char *)(back & -(word)CODE_PAGE), *here = (const unsigned char *)back;
+    if (!function_named(name))
+        return 0;
+    for (const unsigned char *at = here; at < begin + CODE_PAGE; at++)
+        if (*at == RET)
+            return (word)at;
+    for (const unsigned char *at = here; at-- > begin;)
+        if (*at == RET)
+            return (word)at;
+    return 0;
+}
+
+__attribute__((visibility("hidden"))) word gdbcuda_answered(const char *name, word found, word back)
+{
+    return recorded(function_named(name), found, asker_at(back));
 }

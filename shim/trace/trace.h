@@ -108,7 +108,7 @@ void slots_lead_to_recorded(void);
 /* handed_out.c: what is called after a call of such a function; 0 for others. */
 word handed_out_by(const char *name);
 
-/* dlsym.c: code that asks this dlsym and answers with what records. */
+/* dlsym.c: code that asks this dlsym or dlvsym and answers with what records. */
 word answers_recorded(word original);
 
 /* dladdr.c: of functions of the C library. */
