@@ -69,7 +69,8 @@ def unentered(calls: Mapping[str, int]) -> list[str]:
     come = "1 call came" if sum(calls.values()) == 1 else f"{sum(calls.values())} calls came"
     return [f"{come} out of it that no recorded call had gone into: {some(sorted(calls))}",
             "(Its own threads make such calls, and a recording that begins while one is in it sees some. Where a "
-            "rewritten slot or an overwritten entry leads into it, gdbcuda trace records no entry: cuda-log in gdb does.)"]  # fmt: skip
+            "rewritten slot or an overwritten entry leads into it, gdbcuda trace records no entry: cuda-log in gdb "
+            "does.)"]  # fmt: skip
 
 
 def shares(ways: Mapping[str, int]) -> str:

@@ -255,4 +255,4 @@ def test_a_sentence_is_broken_by_the_terminal_alone(
     log = write(tmp_path / "log", [to_driver(0, "cuMemAlloc_v2", IN_HOOK)], files.places)
     text = run(capsys, "coverage", log, "--hook", files.hook)
     assert "\n(Its own threads make such calls, and a recording that begins while" in text
-    assert text.partition("(Its own")[2].partition("\n")[0].endswith("cuda-log in gdb does for slots and entries.)")
+    assert text.partition("(Its own")[2].partition("\n")[0].endswith("cuda-log in gdb does.)")
