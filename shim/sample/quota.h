@@ -21,7 +21,9 @@
     })
 #define UNUSED __attribute__((unused))
 
-enum { MOST_PROCESSES = 128 };
+#ifndef MOST_PROCESSES
+#define MOST_PROCESSES 128
+#endif
 #ifndef MOST_BLOCKS
 #define MOST_BLOCKS 4096
 #endif

@@ -13,7 +13,7 @@ from gdbcuda.contract.c_programs.filling import block_type
 
 LONGEST = 30.0  # seconds that one may take
 ROOM = 16  # times the limit: the device that all of them fit into
-SAID = re.compile(r"^(together|sees|back|alone) (-?\d+)$", re.MULTILINE)
+SAID = re.compile(r"^(together|sees|back|alone|parts) (-?\d+)$", re.MULTILINE)
 
 
 def room(player: Player) -> str:

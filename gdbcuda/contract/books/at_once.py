@@ -21,6 +21,7 @@ SHARES = {2: 60, 8: 30, 64: 10}  # threads, and how many percent of the limit ea
 ROUNDS = {2: 600, 8: 100, 64: 30}
 SECONDS_BACK = 5.0  # in which the share of a dead process has to be back
 SECONDS_NEXT = 1.0  # in which a process has to do its work that comes after a killed one
+PARTS, LEAST_PARTS = 16, 14  # of the limit, as processes.c asks for it; what a context takes may be counted
 KILLS = 12
 DELAY = 300  # microseconds of each call of the allocator, and of its release
 
@@ -102,6 +103,9 @@ def judged_processes(player: Player, ran: Ran, found: dict[str, int]) -> Iterato
     if found.get("back", 0) < 0:
         yield ("what a killed process had is not given back",
                f"{human(player.limit * 3 // 4)} are refused {SECONDS_BACK:g} s later")  # fmt: skip
+    if not LEAST_PARTS <= found.get("parts", PARTS) <= PARTS:
+        yield ("once some of 8 processes are killed, the others get another part of the limit than what is left",
+               f"{human(player.limit * found['parts'] // PARTS)}, and the limit is {human(player.limit)}")  # fmt: skip
     if found.get("together", 0) > player.limit:
         yield ("processes that ask at the same instant are granted more than the limit",
                f"{human(found['together'])}, and the limit is {human(player.limit)}")  # fmt: skip

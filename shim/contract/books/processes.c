@@ -1,4 +1,4 @@
-/* Processes that ask for memory at the same instant, and one that is killed while it holds some.
+/* Processes that ask for memory at the same instant, and one, or some of several, that are killed while they hold some.
    Arguments: the limit in bytes, the seconds in which a dead process's share has to be back. */
 #include <pthread.h>
 #include <signal.h>
@@ -10,13 +10,14 @@
 #include <unistd.h>
 /* DECLARATIONS */
 
-enum { PROCESSES = 4, ROUNDS = 50 };
+enum { PROCESSES = 4, ROUNDS = 50, HOLDERS = 8, PARTS = 16 };
 
 static size_t limit, size;
 static struct {
     pthread_barrier_t line;
     size_t granted, most;
-    int holds;
+    int holds, parts;
+    double back;
 } *shared;
 
 /* HELPERS */
@@ -124,8 +125,63 @@ static double until_back(double patience)
     return -1;
 }
 
+static void hold_part(void)
+{
+    BLOCK block = 0;
+    size = limit / PARTS;
+    if (begin() || !get(&block))
+        _exit(0);
+    __atomic_fetch_add(&shared->parts, 1, __ATOMIC_SEQ_CST);
+    for (;;)
+        pause();
+}
+
+/* Gets one after the other, until it is refused one after so many. */
+static int parts_to_be_had(int wanted, double patience)
+{
+    int had = 0;
+    double start = now();
+    size = limit / PARTS;
+    while (!begin() && had <= PARTS && now() - start < patience) {
+        BLOCK block = 0;
+        if (get(&block))
+            had++;
+        else if (had >= wanted)
+            break;
+        else
+            usleep(10000);
+    }
+    return had;
+}
+
+/* Says nothing where not all get their part. */
+static void some_are_killed(double patience)
+{
+    pid_t child[HOLDERS] = {0};
+    int count = 0, living = HOLDERS / 2, is_ended = 0;
+    for (; count < HOLDERS && !is_ended; count++) {
+        if ((child[count] = fork()) == 0)
+            hold_part();
+        while (!is_ended && __atomic_load_n(&shared->parts, __ATOMIC_SEQ_CST) <= count)
+            is_ended = waitpid(child[count], NULL, WNOHANG) || usleep(1000);
+    }
+    for (int i = 1; i < count; i += 2)
+        kill(child[i], SIGKILL), waitpid(child[i], NULL, 0);
+    if (!is_ended && fork() == 0) {
+        printf("parts %d\n", living + parts_to_be_had(PARTS - living, patience));
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(NULL);
+    for (int i = 0; i < count; i += 2)
+        kill(child[i], SIGKILL);
+    while (wait(NULL) > 0)
+        ;
+}
+
 int main(int count, char **told)
 {
+    double patience = count > 2 ? atof(told[2]) : 5;
     pthread_barrierattr_t kind;
     pid_t holder;
     int status = 0;
@@ -147,11 +203,13 @@ int main(int count, char **told)
         fflush(stdout);
         kill(holder, SIGKILL);
         if (before >= limit / 2)
-            printf("back %d\n", (int)(1000 * until_back(count > 2 ? atof(told[2]) : 5)));
+            printf("back %d\n", (int)(1000 * (shared->back = until_back(patience))));
         fflush(stdout);
         _exit(0);
     }
     while (wait(NULL) > 0)
         ;
+    if (shared->back >= 0)
+        some_are_killed(patience);
     return all_at_once();
 }
