@@ -29,6 +29,9 @@ NO_OWNER = {
     INNER: "a lock that malloc, stdio or the loader has of its own keeps no owner",
     WORD: "nothing is known of its owner",
 }
+# Who locks it libc lets wait at a word of its own stack (nptl/pthread_mutex_lock.c): no other way to lock has 0 there.
+OWNER_ENDED = ("its owner has ended inside, so nobody will unlock it: it is priority-inheriting and not robust, and "
+               "the address is a word that libc waits at for ever, not the mutex's")  # fmt: skip
 WAITERS = 0x80000000  # a bit of a robust mutex's word
 
 
@@ -65,6 +68,8 @@ def lock_of(call: WaitingCall, memory: Memory, functions: Iterable[str], threads
     is_owned = operation & OPERATION in WAITS_FOR_OWNER or expected == 2 or bool(expected & WAITERS)
     if kind in (MUTEX, INNER, "") and is_owned and is_mutex(memory, address):
         kind = MUTEX
+    if kind == MUTEX and not is_owned and not expected:
+        return Lock(MUTEX, address, remark=OWNER_ENDED)
     if not kind and is_semaphore(memory, address, operation):
         kind = SEMAPHORE
     try:

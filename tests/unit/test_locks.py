@@ -53,6 +53,12 @@ def test_a_mutex_by_its_function_that_nobody_has() -> None:
     assert waited(mutex(0, 0, 0, 0), 0x80, 2, "__lll_lock_wait", "pthread_mutex_lock").remark == "nobody has it now"
 
 
+def test_a_priority_inheriting_mutex_whose_owner_has_ended() -> None:
+    """libc waits at a word of its own."""
+    found = waited(bytes(64), 0x109, 0, "__futex_abstimed_wait64", "__pthread_mutex_lock_full")
+    assert found.kind == "mutex" and found.remark.startswith("its owner has ended inside, so nobody will unlock it")
+
+
 def test_remarks_of_robust_mutexes() -> None:
     def remark(word: int, owner: int) -> str:
         memory = DictMemory({AT: mutex(word, owner, 1, ROBUST)})
