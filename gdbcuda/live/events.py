@@ -21,7 +21,7 @@ from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
 from gdbcuda.live.stopping import backtrace, call_sites, dying, null_calls, returns, shown_calls, stops
-from gdbcuda.live.threads import children
+from gdbcuda.live.threads import children, lent_registers
 
 recursion.CAUSES.append(recursion_cause.text)
 BETWEEN_COMMANDS = (
@@ -82,6 +82,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
     "stop": (
         breakpoint_table.on_stop,
         process.on_stop,
+        lent_registers.on_stop,
         if_loaded("recording.call_log", "before_stop"),
         children.forget,
         far_registers.on_stop,

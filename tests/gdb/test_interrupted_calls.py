@@ -170,55 +170,6 @@ def test_a_thread_that_has_ended_since_the_last_stop_counts_no_call_twice(
     assert "signals 3" in text and "exited normally" in text, text
 
 
-# Its first instruction names memory from its own place.
-BEGINS_WITH_A_CALL = """
-__asm__(".text; .globl cuMemsetD2D8_v2; .type cuMemsetD2D8_v2, @function\\n"
-        "cuMemsetD2D8_v2: mov number@GOTPCREL(%rip), %rax\\n mov %ecx, %eax\\n nop; nop; nop; ret\\n"
-        ".size cuMemsetD2D8_v2, . - cuMemsetD2D8_v2");
-int number;
-"""
-STOPPED_BY_ANOTHER = """
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-int cuMemsetD2D8_v2(unsigned long long place, unsigned long pitch, unsigned char value, unsigned long width,
-                    unsigned long height);
-static volatile int is_over, wrong;
-static void *work(void *argument)
-{
-    for (int i = 1; !is_over; i = i % 1000000 + 1)
-        wrong += cuMemsetD2D8_v2(0, 0, 0, i, 0) != i;
-    return argument;
-}
-int main(void)
-{
-    pthread_t thread;
-    pthread_create(&thread, NULL, work, NULL);
-    for (int i = 0; i < 100; i++) {
-        usleep(3000);
-        pthread_kill(pthread_self(), SIGUSR2);
-    }
-    is_over = 1;
-    pthread_join(thread, NULL);
-    printf("wrong %d\\n", wrong);
-    return 0;
-}
-"""
-
-
-def test_a_stop_of_another_thread_costs_no_argument(local: Scenario, compile_c) -> None:
-    """gdb up to 13 loses the fourth where it is stopped beside its own breakpoint on such an instruction; a guard has
-    none there."""
-    hook = compile_c("libcalled.so", BEGINS_WITH_A_CALL, "-shared")
-    program = compile_c("stopped", STOPPED_BY_ANOTHER, str(hook), "-pthread")
-    go_on = ("python import itertools; [gdb.execute('continue', to_string=True) for _ in "
-             "itertools.takewhile(lambda _: gdb.selected_inferior().pid, itertools.count())]")  # fmt: skip
-    text = local.run(program, "handle SIGUSR2 stop noprint nopass", "cuda-break cuMemsetD2D8 --from any if Width == 0",
-                     "break main", "RUN", "cuda-guards", go_on, hook=hook)  # fmt: skip
-    assert "in the process" in text and "wrong 0" in text
-
-
 # Behind each call is another sort of instruction.
 WAITED = """
 #include <pthread.h>

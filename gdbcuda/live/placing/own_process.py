@@ -9,7 +9,9 @@ of the function: with the other program's symbols gone, at its exec, it takes ou
 
 from __future__ import annotations
 
-from typing import Callable
+import functools
+from contextlib import suppress
+from typing import Callable, TypeVar
 
 import gdb
 
@@ -17,13 +19,14 @@ from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import letting_go, silence, unloading
 from gdbcuda.live.prompt import safely
-from gdbcuda.live.threads import children
+from gdbcuda.live.threads import children, lent_registers
 
 # gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
 CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
 
 ENTRIES: PerInferior[set[int]] = PerInferior(set)  # addresses at which somebody of ours looks at each call
 ON_ENTRY: list[Callable[[int, bool], None]] = []
+At = TypeVar("At", bound="Internal")
 _placed: dict[int, unloading.Placed] = {}  # by number: the one table of them
 
 
@@ -69,7 +72,17 @@ class Internal(gdb.Breakpoint):
         super().__init_subclass__()
         if "stop" in vars(cls):
             # types know no class that changes its own method while it is made
-            cls.stop = safely.looking_on(cls.stop)  # type: ignore[method-assign, assignment]
+            cls.stop = safely.looking_on(arriving(cls.stop))  # type: ignore[method-assign, assignment, arg-type]
+
+
+def arriving(stop: Callable[[At], bool]) -> Callable[[At], bool]:
+    @functools.wraps(stop)
+    def arrived(one: At) -> bool:
+        with suppress(gdb.error):
+            lent_registers.arrived(one.address)
+        return stop(one)
+
+    return arrived
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:

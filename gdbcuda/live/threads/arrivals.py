@@ -14,7 +14,7 @@ import struct
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import breakpoint_table, inferiors
-from gdbcuda.live.threads import call_registers
+from gdbcuda.live.threads import call_registers, lent_registers
 
 SIGNAL_FRAMES = (1 << 14, 1 << 12)  # bytes: with AVX-512 and AMX registers; where the stack has no more
 
@@ -24,6 +24,7 @@ def is_met_again(asked_last: dict[int, tuple[int, ...]]) -> bool:
     the registers of the call that it was asked about last. (Those of two calls may be the same. gdb's table, which
     costs more, tells them apart: where only its rows can be counted, one row more will be this thread's.)"""
     thread, stop = call_registers.thread_number(), breakpoint_table.stops()
+    lent_registers.arrived(process.register("pc"))
     pc, stack, *rest = registers()
     asked_before, *before = asked_last.get(thread, (stop,))
     asked_last[thread] = stop, pc, stack, *rest

@@ -1,0 +1,81 @@
+"""A register that gdb has borrowed of a thread, and does not give back.
+
+gdb steps a thread off a breakpoint in a copy of the instruction. Where that names memory from its own place, the copy
+does so from a register that holds the address behind the instruction. A signal, or gdb's stop for another thread, may
+come before the copy is executed: gdb up to 13 then puts the program counter back, and not the register, which may be an
+argument. So at breakpoints that nobody has named it is put back here, when the thread is met again or gdb stops.
+(gdb's amd64-tdep.c: fixup_riprel; displaced-stepping.c: displaced_step_buffers::finish.)
+"""
+
+from __future__ import annotations
+
+import re
+
+import gdb
+
+from gdbcuda.live import process
+from gdbcuda.live.host import inferiors
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.threads import call_registers, positions
+
+LENT = ("rcx", "rbx", "rbp", "rsi", "rdi")  # gdb takes the first that the instruction does not name
+KEPT = ("rax", "rdx", "r8", "r9", "r10", "r11")
+FROM_OWN_PLACE = re.compile(r"[(\[]%?rip\b")
+LONGEST = 15  # bytes of an instruction
+MOST = 4  # arrivals of a thread: signal handlers make calls too
+
+Arrivals = dict[tuple[int, int], tuple[int, ...]]  # by program counter and stack pointer: what was in registers
+ARRIVALS: PerInferior[dict[int, Arrivals]] = PerInferior(dict)  # by thread
+
+
+def arrived(address: int) -> None:
+    """The selected thread is at a breakpoint, off which gdb will step it."""
+    if not (names_own_place(address) and is_stepped_aside()):
+        return
+    known = ARRIVALS().setdefault(call_registers.thread_number(), {})
+    give_back(known, address)
+    place = address, call_registers.current_stack_pointer()
+    known.pop(place, None)
+    known[place] = values()
+    if len(known) > MOST:
+        del known[next(iter(known))]
+
+
+def is_stepped_aside() -> bool:
+    wanted = gdb.parameter("displaced-stepping")  # None: auto
+    return not process.is_remote() if wanted is None else bool(wanted)
+
+
+@process.until_objects_change
+def names_own_place(address: int) -> bool:
+    if process.machine() != "x86-64":
+        return False
+    first = gdb.selected_inferior().architecture().disassemble(address)[0]
+    return bool(FROM_OWN_PLACE.search(str(first["asm"])))
+
+
+def values() -> tuple[int, ...]:
+    return tuple(map(process.register, (*LENT, *KEPT)))
+
+
+def give_back(known: Arrivals, address: int) -> None:
+    """To the selected thread, if it is there once more."""
+    before = known.get((address, call_registers.current_stack_pointer()))
+    if before is None:
+        return
+    changed = [one for one in zip((*LENT, *KEPT), before, values()) if one[1] != one[2]]
+    if len(changed) == 1:
+        name, own, now = changed[0]
+        if name in LENT and address < now <= address + LONGEST:
+            gdb.parse_and_eval(f"${name} = {own}")
+
+
+def on_stop(event: object) -> None:
+    """A thread that was stopped in the middle of its step is at the breakpoint again, and will not be met there."""
+    for inferior in gdb.inferiors():
+        known = ARRIVALS.of(inferior)
+        if known:
+            with positions.same_thread():
+                for thread in inferiors.threads(inferior):
+                    if known.get(thread.num) and positions.is_switched(thread):
+                        give_back(known[thread.num], process.register("pc"))

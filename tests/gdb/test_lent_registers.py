@@ -1,0 +1,79 @@
+"""A first instruction that names memory from its own place: gdb up to 13 loses a register in the step off it."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+import pytest
+from scenario import Scenario
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the instruction is x86-64's")
+GO_ON = (
+    "python import itertools; [gdb.execute('continue', to_string=True) for _ in "
+    "itertools.takewhile(lambda _: gdb.selected_inferior().pid, itertools.count())]"
+)
+BEGINS_WITH_A_CALL = """
+__asm__(".text; .globl cuMemsetD2D8_v2; .type cuMemsetD2D8_v2, @function\\n"
+        "cuMemsetD2D8_v2: mov number@GOTPCREL(%rip), %rax\\n mov %ecx, %eax\\n nop; nop; nop; ret\\n"
+        ".size cuMemsetD2D8_v2, . - cuMemsetD2D8_v2");
+int number;
+"""
+STOPPED_BY_ANOTHER = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int cuMemsetD2D8_v2(unsigned long long place, unsigned long pitch, unsigned char value, unsigned long width,
+                    unsigned long height);
+static volatile int is_over, wrong;
+static void *work(void *argument)
+{
+    for (int i = 1; !is_over; i = i % 1000000 + 1)
+        wrong += cuMemsetD2D8_v2(0, 0, 0, i, 0) != i;
+    return argument;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    for (int i = 0; i < 100; i++) {
+        usleep(3000);
+        pthread_kill(pthread_self(), SIGUSR2);
+    }
+    is_over = 1;
+    pthread_join(thread, NULL);
+    printf("wrong %d\\n", wrong);
+    return 0;
+}
+"""
+
+
+def test_a_stop_of_another_thread_costs_no_argument(local: Scenario, compile_c) -> None:
+    """gdb up to 13 loses the fourth where it is stopped beside its own breakpoint on such an instruction; a guard has
+    none there."""
+    hook = compile_c("libcalled.so", BEGINS_WITH_A_CALL, "-shared")
+    program = compile_c("stopped", STOPPED_BY_ANOTHER, str(hook), "-pthread")
+    text = local.run(program, "handle SIGUSR2 stop noprint nopass", "cuda-break cuMemsetD2D8 --from any if Width == 0",
+                     "break main", "RUN", "cuda-guards", GO_ON, hook=hook)  # fmt: skip
+    assert "in the process" in text and "wrong 0" in text
+
+
+# One thread of its own stops the program; the one that calls has a signal's handler.
+COUNTED = STOPPED_BY_ANOTHER.replace(
+    "usleep(3000);", "usleep(3000); pthread_kill(thread, SIGUSR1); usleep(1000);"
+).replace("is_over, wrong;", "is_over, wrong, calls;\nstatic void on_signal(int number) { (void)number; }").replace(
+    "wrong += ", "calls++, wrong += "
+).replace("pthread_t thread;", "pthread_t thread;\n    signal(SIGUSR1, on_signal);").replace(
+    'printf("wrong %d\\n", wrong)', 'printf("wrong %d of %d\\n", wrong, calls)'
+)  # fmt: skip
+
+
+def test_a_log_costs_no_argument_and_counts_each_call_once(local: Scenario, compile_c) -> None:
+    """Its breakpoints are none that anybody has named: what gdb up to 13 loses there is put back."""
+    hook = compile_c("libcalled.so", BEGINS_WITH_A_CALL, "-shared")
+    program = compile_c("counted", COUNTED.replace("i < 100", "i < 60"), str(hook), "-pthread")
+    text = local.run(program, "handle SIGUSR2 stop noprint nopass", "handle SIGUSR1 nostop noprint pass",
+                     "cuda-log start cuMemsetD2D8", "RUN", GO_ON, "cuda-log stop", hook=hook)  # fmt: skip
+    told = re.search(r"^wrong 0 of (\d+)$", text, re.MULTILINE)
+    assert told and f"{told[1]} calls kept" in text, text
