@@ -30,6 +30,10 @@ SECTIONS = ("books", "locks", "owners", "functions", "environment")
 VARIABLE_NAME, FUNCTION_NAME = re.compile(r"[A-Za-z_]\w*\*?"), re.compile(r"[\w:~<>*&,]+")
 
 
+class NoReader(UserError):
+    """Nothing is wrong with the file."""
+
+
 @dataclass(frozen=True)
 class Formula:
     """An expression as it was written, and as it is understood."""
@@ -76,7 +80,7 @@ def read(path: str) -> Adapter:
     try:
         import configparser  # some gdbs are packed with a part of Python's library alone
     except ImportError:
-        raise UserError("the Python here has no module configparser, which reads them", page="own-books") from None
+        raise NoReader("the Python here has no module configparser, which reads them", page="own-books") from None
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",),
                                        inline_comment_prefixes=("#",), default_section="")  # fmt: skip
     parser.optionxform = str  # type: ignore[assignment,method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -58,6 +59,23 @@ def _told(environment: Mapping[str, str], name: str) -> str:
 
 
 @check(
+    "adapter-unread", "note", LIBRARY,
+    means="what its author knows of the library is not shown: its books, its locks, its variables",
+    do="use a gdb whose Python has all of its library; gdbcuda check, in a shell, has one of its own",
+)  # fmt: skip
+def adapter_unread(subject: Subject) -> Answer:
+    path = adapter_file.found_beside(subject.library.path)
+    try:
+        if path:
+            adapter_file.read(path)
+    except adapter_file.NoReader as problem:
+        return f"{os.path.basename(path)} is not read: {problem}"
+    except UserError:  # adapter-wrong tells
+        pass
+    return None
+
+
+@check(
     "adapter-wrong", "warning", LIBRARY,
     means="what its author knows of the library is not shown: its books, its locks, its variables",
     do="mend the file; gdbcuda help own-books says what is in one",
@@ -66,6 +84,8 @@ def adapter_wrong(subject: Subject) -> Answer:
     path = adapter_file.found_beside(subject.library.path)
     try:
         adapter = adapter_file.read(path) if path else None
+    except adapter_file.NoReader:
+        return None
     except UserError as problem:
         return str(problem)
     if adapter is None or not subject.hidden_is_known:
@@ -85,5 +105,5 @@ def _adapter(subject: Subject) -> Adapter | None:
     path = adapter_file.found_beside(subject.library.path)
     try:
         return adapter_file.read(path) if path else None
-    except UserError:  # the other check tells
+    except UserError:  # adapter-wrong tells
         return None

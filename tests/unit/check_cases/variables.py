@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from check_cases.building import case, library
 from gdbcuda.check.finding import Report
@@ -55,3 +58,15 @@ def adapter_wrong(folder: Path) -> Report:
     said = "names numbers, which the library has not, or only inside of other functions"
     assert seen(no_such, "adapter-wrong") == said
     return adapted(folder, READS, "[books]\nused = total()\n", "-D_GNU_SOURCE")
+
+
+@case("adapter-unread")
+def adapter_unread(folder: Path) -> Report:
+    """Nobody is told to mend a file that nothing is wrong with."""
+    assert not seen(adapted(folder / "read", READS, ADAPTER, "-D_GNU_SOURCE"), "adapter-unread")
+    with pytest.MonkeyPatch.context() as here:
+        here.setitem(sys.modules, "configparser", None)
+        assert not seen(library(folder / "none", READS, "-D_GNU_SOURCE"), "adapter-unread")
+        report = adapted(folder, READS, "[books]\nused = total()\n", "-D_GNU_SOURCE")
+    assert not seen(report, "adapter-wrong")
+    return report
