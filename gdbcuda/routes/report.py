@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_NAMED, SCREEN = 4, 40  # names in a line, lines of a table
 # Where a table does not fit a screen, what is worse comes first in one that does.
 WORST_FIRST = ("wrong version", "wrong object", "driver", "other", "missing", "runtime", "real", "hooked")
-LAST_FOLDING = 4
+LAST_FOLDING = 5
 NO_MEMORY = ", and none hands out memory"
 
 
@@ -73,10 +73,14 @@ def foldings(snapshot: ProcessSnapshot, functions: list[list[Route]]) -> Iterato
     def reached_alike(same: list[Route]) -> tuple[object, ...]:
         return where(same[0]), same[0].verdict
 
+    def of_one_kind(same: list[Route]) -> tuple[object, ...]:
+        return where(same[0]), same[0].verdict.word, same[0].verdict.kind or same[0].verdict.why
+
     def judged_alike(same: list[Route]) -> tuple[object, ...]:
         return where(same[0]), same[0].verdict.word
 
-    for key, is_apart in ((asked_alike, True), (reached_alike, True), (judged_alike, True), (judged_alike, False)):
+    for key, is_apart in ((asked_alike, True), (reached_alike, True), (of_one_kind, True), (judged_alike, True),
+                          (judged_alike, False)):  # fmt: skip
         found: dict[object, list[list[Route]]] = {}
         for same in sorted_functions:
             notable = is_notable(snapshot, same[0])

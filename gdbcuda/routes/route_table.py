@@ -76,13 +76,15 @@ def cells_of(
     """Of one function, or of several that are one row."""
     same, first, more = [route for each in alike for route in each], alike[0][0], len(alike) - 1
     reasons = {route.verdict.why for route in same}
+    if len(reasons) > 1:
+        reasons = {route.verdict.kind or route.verdict.why for route in same}
     cells = {
         "function": paint(first.function, "function") + (f" and {more} more" if more else ""),
         "asked by": askers(same, paint, names, form.most_askers),
         "way": short(ways(same)),
         "reaches": place_reached(alike, paint, short, names, form),
         "verdict": paint(first.verdict.word, ROLES[first.verdict.word]),
-        "why": first.verdict.why if len(reasons) == 1 else "",
+        "why": reasons.pop() if len(reasons) == 1 else "",
     }
     return tuple(cells[column] for column in form.columns)
 

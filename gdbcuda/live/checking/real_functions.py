@@ -148,7 +148,8 @@ def is_null(snapshot: ProcessSnapshot, one: LonePointer) -> bool:
 
 
 def null_route(snapshot: ProcessSnapshot, file: str, one: LonePointer, asked: Request | None) -> Route:
-    verdict = Verdict("real", why_null(snapshot, one.function, asked))
+    in_vain = "NULL: looked up in vain" if asked is not None and asked.answer is None else ""
+    verdict = Verdict("real", why_null(snapshot, one.function, asked), in_vain)
     return Route(one.function or UNKNOWN, "pointer", file, "hook", f"in {one.variable}", None, verdict, one.address)
 
 

@@ -82,11 +82,14 @@ def shown_routes(snapshot: ProcessSnapshot, wanted: RouteOptions, routes: list[R
         each = f"A row stands for all places that lead to the same; cuda-route {wanted.function} --all has each."
         return [*head, report.table(shown, stops.paint, is_each=False, is_wide=wanted.wide), each, summary]
     table, is_folded = report.screenful(snapshot, shown, stops.paint, wanted.wide)
-    if not is_folded:
-        return [*head, table, summary]
-    options = "".join(f" {name}" for name, is_on in (("--app", wanted.app), ("--unhooked", wanted.unhooked)) if is_on)
-    each = f"A row with \"and N more\" stands for functions that are alike; cuda-route{options} '*' has a row for each."
-    return [summary, *head, table, each]
+    return [summary, *head, table, each_has_a_row(wanted)] if is_folded else [*head, table, summary]
+
+
+def each_has_a_row(wanted: RouteOptions) -> str:
+    """Under a table that is folded to a screen."""
+    options = "".join(f" {name}" for name, is_on in (("--app", wanted.app), ("--unhooked", wanted.unhooked),
+                                                     ("--null", wanted.null)) if is_on)  # fmt: skip
+    return f"A row with \"and N more\" stands for functions that are alike; cuda-route{options} '*' has a row for each."
 
 
 def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
@@ -101,7 +104,11 @@ def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
         raise UserError("no hook library is loaded (cuda-load LIB)")
     if not found:
         return routes_here.no_null_pointers(snapshot)
-    return "\n".join([report.table(found, stops.paint), summary])
+    table = report.table(found, stops.paint, is_wide=wanted.wide)
+    if wanted.function is not None or wanted.all or fitting.lines_on_screen(table) <= fitting.SCREEN:
+        return "\n".join([table, summary])
+    table, _ = report.screenful(snapshot, found, stops.paint, wanted.wide)
+    return "\n".join([summary, table, each_has_a_row(wanted)])
 
 
 def nothing(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
