@@ -13,7 +13,7 @@ from test_fast_log import lists_locations
 from test_interrupts import KILLING_AT
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
-CALLS = 400
+CALLS, INTERRUPTED = 400, "cuda-log start: interrupted: nothing is recorded (cuda-log start)\n"
 PROGRAM = """
 #include <pthread.h>
 int cuInit(unsigned flags);
@@ -84,3 +84,22 @@ def test_one_while_they_are_decoded_tells_none_twice(recording: Typist, tmp_path
     assert "Quit" in shown or "Interrupt" in shown, shown
     assert kept(recording) == CALLS
     recording.end()
+
+
+def test_a_start_that_is_interrupted_records_nothing(recording: Typist, tmp_path: Path) -> None:
+    """Not some of the functions behind gdb's own "Quit"; the next start is as ever."""
+    recording.type("cuda-log stop")
+    killing(recording, tmp_path, "in_process/ring_process.py", "plan")
+    assert INTERRUPTED in recording.type("cuda-log start --fast cuInit")
+    assert "The recorder is off; 0 calls kept." in recording.type("cuda-log")
+    recording.type("cuda-log start --fast cuInit", "continue")
+    assert kept(recording) == CALLS
+    recording.end()
+
+
+def test_one_that_comes_in_a_python_command_of_ours_is_no_error_of_python(local: Scenario, tmp_path: Path) -> None:
+    (tmp_path / "killing.gdb").write_text(KILLING_AT.format(file="loader_watch.py", function="__init__"))
+    one = Typist(local.environment(), "-x", str(tmp_path / "killing.gdb"), str(local.sample("test_alloc")))
+    shown = one.type("cuda-log start --fast cuInit", "cuda-log")
+    assert INTERRUPTED in shown and "The recorder is off" in shown and "Python" not in shown, shown
+    one.end()

@@ -77,10 +77,10 @@ def load(path: str, function: int) -> None:
     start, arrived, size = prepare(path, function)
     raw = process.InferiorMemory().read(start, size)
     spare_room.ROOM().left[start] = Leftover(raw, bytes(size), calls_out=True)
-    gdb.parse_and_eval(f"$pc = {start:#x}")
     try:
+        gdb.parse_and_eval(f"$pc = {start:#x}")
         arrive([arrived], "the library")
-    except UserError:
+    except (UserError, KeyboardInterrupt):
         look_out(start, arrived)
         raise
     has_come_back(start)

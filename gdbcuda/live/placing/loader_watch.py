@@ -16,7 +16,7 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.live import process
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import gdb_cli, interrupts
 from gdbcuda.live.prompt import safely
 
 START = "-probe-stap rtld:init_complete"
@@ -81,8 +81,10 @@ def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:
     return left
 
 
+@interrupts.uninterrupted
 def watch() -> None:
-    """Where there is no loader yet gdb would say so: hence the command, whose text is dropped."""
+    """Where there is no loader yet gdb would say so: hence the command, whose text is dropped. (A Ctrl-C in it would be
+    told as "Error while executing Python code", and what is left of this never be done.)"""
     for spec in (START, *CHANGES, NO_PROBES) if _wanted else ():
         if spec not in _places:
             gdb_cli.execute(f"python {THIS}.LoaderBreakpoint({spec!r})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 
-from gdbcuda.live.host import gdb_cli
+from gdbcuda.live.host import gdb_cli, interrupts
 from gdbcuda.live.prompt import safely
 
 # in gdb's python command: binds no name of the user's
@@ -35,6 +35,7 @@ def define_once(hook: str, body: str) -> None:
         gdb_cli.when_possible(lambda: define(hook, body))
 
 
+@interrupts.uninterrupted
 def define(hook: str, body: str) -> None:
     if f'"{hook}"' in gdb_cli.execute("show user"):
         return

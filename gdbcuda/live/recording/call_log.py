@@ -11,7 +11,8 @@ from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import Ledger, Ledgers, views
 from gdbcuda.live import process
-from gdbcuda.live.host import console, inferiors
+from gdbcuda.live.guard.watch import trash
+from gdbcuda.live.host import console, inferiors, interrupts
 from gdbcuda.live.layers import answering_code, table_version
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.patching import mapped_pages
@@ -90,7 +91,9 @@ def start(
     SESSION.ledgers = SESSION.ledgers or Ledgers(table_version.table(), SESSION.kept.notes, keep_all=False)
     found: list[sinks.Sink] = [SESSION.kept, SESSION.ledgers, *([SESSION.file] if SESSION.file else [])]
     unloading.watch()
-    recorder = RingRecorder(wish, found) if is_fast else Recorder(wish, found, is_bad)
+    recorder = SESSION.recorder = RingRecorder(wish, found) if is_fast else Recorder(wish, found, is_bad)
+    recorder.epoch -= SESSION.seconds
+    recorder.number = SESSION.numbers
     preload.need_ours(is_fast)
     if isinstance(recorder, RingRecorder):
         recorder.is_stepped = not is_at_entry
@@ -99,9 +102,6 @@ def start(
         for word in ("step", "stepi", "next", "nexti") if is_at_entry else ():
             user_hooks.add(f"hook-{word}", "recording.call_log", "before_step")
         loader_watch.want(on_loaded, loader_watch.LAST)
-    recorder.epoch -= SESSION.seconds
-    recorder.number = SESSION.numbers
-    SESSION.recorder = recorder
     for inferior in gdb.inferiors():
         with inferiors.selected(inferior):
             answer_search.get_ready()
@@ -129,13 +129,15 @@ def apply_limit() -> None:
     SESSION.kept.limit(settings.value("cuda-log-limit") or 0)
 
 
+@interrupts.uninterrupted
 def stop() -> None:
+    """Done by half, breakpoints or jumps would stay that nobody takes away."""
     SESSION.catch_up()
     recorder, SESSION.recorder = SESSION.recorder, None
     if recorder is not None:
         preload.give({})
         preload.need_ours(False)
-        loader_watch.unwant(on_loaded)
+        trash.extend(loader_watch.unwant(on_loaded))
         SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number
         recorder.close()
     if SESSION.file is not None:

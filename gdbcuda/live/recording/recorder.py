@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Callable
 
 import gdb
@@ -24,7 +25,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import uprobes
 from gdbcuda.live.frames import code_places, condition_words, frames
-from gdbcuda.live.host import inferiors
+from gdbcuda.live.host import inferiors, interrupts
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.noticing import answer_search
@@ -211,7 +212,7 @@ class Recorder(LogNotes):
         self.plant_functions(linkage, state)
         for address, name in jumps.spots(linkage).items():
             if address not in state.jumps:
-                state.jumps[address] = Jump(self, address, name)
+                interrupts.keep(state.jumps, address, partial(Jump, self, address, name))
 
     def plant_functions(self, linkage: Linkage, state: RecordedProcess) -> None:
         planted = dict[int, str]()
@@ -220,7 +221,7 @@ class Recorder(LogNotes):
             function = table_version.function(spot.symbol)
             is_taken = spot.address in state.entries or answering_code.is_overwritten(spot.address)
             if function is not None and not is_taken:
-                state.entries[spot.address] = FunctionEntry(self, spot, function)
+                interrupts.keep(state.entries, spot.address, partial(FunctionEntry, self, spot, function))
                 planted[spot.address] = spot.symbol
         uprobes.tell_of_calls(this_snapshot.file_of(linkage), planted)
 
