@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda.api import vendor
+from gdbcuda.check import several_copies
 from gdbcuda.check.finding import Finding
 from gdbcuda.files import places
 from gdbcuda.linkage import Linkage
@@ -180,7 +181,7 @@ def bypasses(snapshot: ProcessSnapshot, facts: Facts) -> Iterator[Finding]:
             yield from bound_to_itself(snapshot, one)
     if facts.static_runtime:
         yield from static_runtime(snapshot)
-    yield from several_drivers(snapshot)
+    yield from several_copies.findings(snapshot)
 
 
 def around(snapshot: ProcessSnapshot, asker: Linkage) -> Iterator[Finding]:
@@ -211,34 +212,6 @@ def static_runtime(snapshot: ProcessSnapshot) -> Iterator[Finding]:
     yield Finding("static-runtime", "warning", f"{base(snapshot.file_of(program))} contains the CUDA runtime",
                   "the hook's cuda... functions are never reached; its driver functions are",
                   "hook the driver, or build the program with --cudart shared")  # fmt: skip
-
-
-def several_drivers(snapshot: ProcessSnapshot) -> Iterator[Finding]:
-    """Two files of one soname: DT_RUNPATH or DT_RPATH of some object has led to a second one."""
-    by_soname: dict[str, list[str]] = {}
-    for one in snapshot.in_layer("driver", "runtime"):
-        by_soname.setdefault(one.dynamic.soname or base(one.image.name), []).append(snapshot.file_of(one))
-    for soname, files in by_soname.items():
-        if len(files) > 1:
-            yield Finding("second-driver", "error", f"{soname} is loaded {len(files)} times: {', '.join(files)}",
-                          f"the hook hands on to one of them{run_paths(snapshot, files)}",
-                          "let all find the same file")  # fmt: skip
-
-
-def run_paths(snapshot: ProcessSnapshot, files: list[str]) -> str:
-    """Whose leads to where one of these is."""
-    folders = {os.path.normpath(os.path.dirname(file)) for file in files}
-    named = [f"{base(file)} has {kind} {path}" for one in snapshot.objects.all if snapshot.layers[one] == "app"
-             for file, (kind, path) in [(snapshot.file_of(one), one.dynamic.run_path)]
-             if folders.intersection(searched(file, path))]  # fmt: skip
-    return f"; {some(named)}" if named else ""
-
-
-def searched(file: str, path: str) -> list[str]:
-    """The folders of a run path (ld.so(8): $ORIGIN)."""
-    origin = os.path.dirname(file)
-    named = (one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for one in path.split(":") if one)
-    return [os.path.normpath(one) for one in named]
 
 
 def other_namespaces(facts: Facts) -> Iterator[Finding]:

@@ -62,6 +62,8 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {  # layer, source, fla
     "python": ("app", "int mprotect(void *, unsigned long, int); char _PyRuntime[8];\n"
                       "int own_code(void) { return mprotect(0, 0, 0); }", ()),
     "asks": ("app", ASKS, (LAZY,)),
+    "allocates": ("app", "int cudaMalloc(void); int allocate(void) { return cudaMalloc(); }",
+                  ("-L.", "-l:libruntime.so", LAZY)),
     "system_asks": ("system", ASKS, (LAZY,)),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from routes_process import RouteProcess
 
-from gdbcuda.check import loaded
+from gdbcuda.check import loaded, several_copies
 from gdbcuda.check.finding import Finding
 from gdbcuda.check.loaded import Facts
 
@@ -36,6 +36,8 @@ DEEP = ("error deepbind: libprogram.so is bound past the hook: cuDeviceGet | it 
         "libraries come first for it | let it be loaded without RTLD_DEEPBIND | libprogram.so goes past the hook")
 BEHIND = ("warning hook-not-first: libhook.so is mapped at N, in the search order behind {} | what those define too is "
           "theirs | name it first in LD_PRELOAD")
+RUNTIMES = "note second-runtime: libruntime.so is loaded 2 times: /opt/libruntime.so, /opt/libruntime.so | "
+BY_HANDLE = "; others answer only who asks by their handle"
 ACTIVE = "note hook-active: libhook.so is mapped at N, first in the search order, initialised | it is searched first"
 
 
@@ -102,6 +104,12 @@ def test_why_it_is_not_there(process: RouteProcess, more: dict[str, Any], id: st
     ("program hook driver driver", {}, [
         ACTIVE, "error second-driver: libdriver.so is loaded 2 times: /opt/libdriver.so, /opt/libdriver.so | the hook "
         "hands on to one of them | let all find the same file"]),
+    ("program hook driver runtime runtime", {}, [ACTIVE, RUNTIMES + "nothing refers to it by name" + BY_HANDLE]),
+    ("program hook driver allocates runtime runtime", {}, [
+        ACTIVE, RUNTIMES + "what refers to it is bound to /opt/libruntime.so" + BY_HANDLE]),
+    ("program upper driver runtime runtime", {}, [
+        ACTIVE.replace("libhook", "libupper"),
+        RUNTIMES + "the hook answers what refers to it, and hands on to one of them" + BY_HANDLE]),
     ("program hook driver", {"namespaces": ((("/n/libc.so.6", "system"),), (("/n/libcuda.so.1", "driver"),))}, [
         ACTIVE, "error namespace: namespace 2 (dlmopen) has libcuda.so.1, and no hook library | calls from there never "
         "see what LD_PRELOAD named | load it with dlopen | a dlmopen namespace goes past the hook"]),
@@ -126,4 +134,4 @@ def test_whose_run_path_leads_to_one_of_two_drivers(process: RouteProcess, path:
     finally:
         program.__dict__["run_path"] = kept
     assert f"hands on to one of them; libprogram.so has DT_RUNPATH {path} | let all" in found[1]
-    assert loaded.searched("/opt/libx.so", "$ORIGIN/lib:${ORIGIN}/..:") == ["/opt/lib", "/"]
+    assert several_copies.searched("/opt/libx.so", "$ORIGIN/lib:${ORIGIN}/..:") == ["/opt/lib", "/"]
