@@ -151,6 +151,17 @@ def test_any_number_of_objects_and_reasons_fits_a_screen(
     assert "reason" not in text
 
 
+def test_reasons_that_name_a_request_each_are_one_row(process: RouteProcess) -> None:
+    """As of the hook's pointers that are NULL: what was looked up in vain is told from what was not looked up."""
+    snapshot = process.snapshot("program", "hook", "driver")
+    reasons = [*(Verdict("real", f"NULL: request #{at} failed", "NULL: looked up in vain") for at in range(60)),
+               *[Verdict("real", "NULL: not looked up")] * 40]  # fmt: skip
+    found = [route(name)._replace(reached=None, verdict=why)
+             for name, why in zip(functions_of_driver(snapshot, 100), reasons)]  # fmt: skip
+    text, is_folded = report.screenful(snapshot, found, plain)
+    assert is_folded and [row[-1] for row in rows(text)[1:]] == ["NULL: looked up in vain", "NULL: not looked up"]
+
+
 def test_a_narrow_terminal_has_less_in_a_row(process: RouteProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """And no name is broken, where what can be told otherwise is left out."""
     found = [route(name)._replace(verdict=Verdict("driver", "not in libvgpu.so, which has others of that name"))
