@@ -97,6 +97,20 @@ def test_a_start_that_is_interrupted_records_nothing(recording: Typist, tmp_path
     recording.end()
 
 
+def test_what_is_half_written_in_our_library_is_not_in_the_way_of_the_next(recording: Typist, tmp_path: Path) -> None:
+    """Code is there, and what unwinders need is not yet."""
+    recording.type("cuda-log stop")
+    text = KILLING_AT.format(file="patching/detours.py", function="write")
+    text = text.replace("killed = []", "killed, seen = [], []")
+    second = "frame.f_back.f_code.co_name == 'write' and not seen.append(code) and seen[1:]"
+    (tmp_path / "killing.gdb").write_text(text.replace("not killed", second))
+    recording.type(f"source {tmp_path}/killing.gdb")
+    assert INTERRUPTED in recording.type("cuda-log start --fast cuInit cuMemAlloc")
+    recording.type("cuda-log start --fast cuInit cuMemAlloc", "continue")
+    assert kept(recording) == CALLS
+    recording.end()
+
+
 def test_one_that_comes_in_a_python_command_of_ours_is_no_error_of_python(local: Scenario, tmp_path: Path) -> None:
     (tmp_path / "killing.gdb").write_text(KILLING_AT.format(file="loader_watch.py", function="__init__"))
     one = Typist(local.environment(), "-x", str(tmp_path / "killing.gdb"), str(local.sample("test_alloc")))

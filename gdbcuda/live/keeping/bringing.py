@@ -190,10 +190,10 @@ def prepare(path: str, function: int) -> tuple[int, int, int]:
     try:
         start = trampoline_space.room_for(function, aligned(len(raw)), False)
         raw, arrived = library_call.code(path, dlopen.address, errno.address, flags, function, start)
+        spare_room.ROOM().taken[start] = len(raw)
         detours.write(start, raw)
     except NoDetour as reason:
         raise UserError(f"{NO_WAY} {reason}") from None
-    spare_room.ROOM().taken[start] = len(raw)
     return start, arrived, len(raw)
 
 

@@ -52,8 +52,8 @@ def place(planned: Sequence[PlannedEntry]) -> list[Onward | str]:
         except NoDetour as reason:
             made.append(str(reason))
     if at > start:
+        spare_room.ROOM().taken[start] = at - start  # also where a Ctrl-C leaves it half written
         write(area, start, at, [one for one in made if isinstance(one, Onward)])
-        spare_room.ROOM().taken[start] = at - start
     return made
 
 
