@@ -14,6 +14,7 @@ from gdbcuda.text.sentences import counted
 Found = tuple[str, str, Optional[Block]]  # kind, text, the block that it is about
 Trouble = Optional[Found]
 USED = ("device", "managed", "graph")  # kinds whose use after the free is told
+OR_OWN = "; unless it is memory of the program's own by now: the call does not say whose it is"
 DOUBLE, UNKNOWN = "double free", "unknown pointer"
 BOUNDED = (*USED, "host")  # kinds whose bounds copies are held against
 
@@ -59,7 +60,8 @@ def use_after_free(blocks: Blocks, touch: Touch) -> Trouble:
     freed = None if touch.is_host else blocks.memory.was_holding(touch.address)
     if freed is None or freed.kind not in USED:
         return None
-    return "use after free", f"{touch.parameter} lies in {where(freed)}, freed{by(freed)}", freed
+    unless = OR_OWN if touch.is_either else ""
+    return "use after free", f"{touch.parameter} lies in {where(freed)}, freed{by(freed)}{unless}", freed
 
 
 def of_array(blocks: Blocks, touch: Touch) -> Trouble:

@@ -52,7 +52,8 @@ FROM = 0x1000 + (3 * 10 + 2) * 100 + 1
         (call(0, "cudaMemcpyBatchAsync", {"dsts": {"address": "0x1", "value": ["0x10", "0x20"]}, "count": 2,
                                           "srcs": {"address": "0x2", "value": ["0x30", "0x40"]},
                                           "sizes": {"address": "0x3", "value": [5, 6]}}), 0,
-         [Touch("dsts[0]", 0x10, 5), Touch("srcs[0]", 0x30, 5), Touch("dsts[1]", 0x20, 6), Touch("srcs[1]", 0x40, 6)]),
+         [Touch(name, at, size, is_either=True) for name, at, size in
+          (("dsts[0]", 0x10, 5), ("srcs[0]", 0x30, 5), ("dsts[1]", 0x20, 6), ("srcs[1]", 0x40, 6))]),
         (call(0, "cuMemcpy3D_v2", {"pCopy": {"address": "0x1"}}), 0, []),  # the struct could not be read
     ],
     ids=["driver 3D", "runtime 3D", "fill 3D", "to an array", "batch", "unreadable"],

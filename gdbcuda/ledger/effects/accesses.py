@@ -14,7 +14,8 @@ from gdbcuda.calls.record import Call
 from gdbcuda.ledger.effects.extents import Data, behind, dimensions
 from gdbcuda.ledger.effects.roles import number
 
-LINEAR = {"CU_MEMORYTYPE_DEVICE": "Device", "CU_MEMORYTYPE_UNIFIED": "Device", "CU_MEMORYTYPE_HOST": "Host"}
+UNIFIED = "CU_MEMORYTYPE_UNIFIED"
+LINEAR = {"CU_MEMORYTYPE_DEVICE": "Device", UNIFIED: "Device", "CU_MEMORYTYPE_HOST": "Host"}
 VALUES = ("uc", "us", "ui")  # parameters
 ElementOf = Callable[[int], int]  # bytes of an element of the array with that handle, 0 if it is not known
 
@@ -27,6 +28,7 @@ class Touch(NamedTuple):
     size: int
     is_array: bool = False
     is_host: bool = False  # the call says that this side is the host's memory
+    is_either: bool = False  # it does not say whose this side is
 
 
 def touches(function: api.Function, call: Call, element_of: ElementOf = lambda array: 0) -> Iterator[Touch]:
@@ -86,7 +88,13 @@ def copied(function: api.Function, call: Call) -> Iterator[Touch]:
             yield Touch(name, address, 0, is_array=True)
         else:
             size = span(width, height, 1, pitch, 0) if pitch else count
-            yield Touch(name, address, size, is_host=is_host(name, get("kind")))
+            kind = get("kind")
+            yield Touch(name, address, size, is_host=is_host(name, kind), is_either=is_either(call.base, name, kind))
+
+
+def is_either(base: str, side: str, direction: Any) -> bool:
+    """Of src in cuMemcpy, and in a cudaMemcpyDefault."""
+    return side in ("src", "dst") and "Peer" not in base and str(direction or "Default").endswith("Default")
 
 
 def is_host(side: str, direction: Any) -> bool:
@@ -127,7 +135,8 @@ def by_driver(copy: Data) -> Iterator[Touch]:
         pitch, rows = number(copy.get(f"{side}Pitch")), number(copy.get(f"{side}Height"))
         x, y, z = (number(copy.get(f"{side}{axis}")) for axis in ("XInBytes", "Y", "Z"))
         start = number(copy.get(name)) + (z * rows + y) * pitch + x
-        yield Touch(name, start, span(width, height, depth, pitch, rows), is_host=is_host(name, None))
+        size = span(width, height, depth, pitch, rows)
+        yield Touch(name, start, size, is_host=is_host(name, None), is_either=kind == UNIFIED)
 
 
 def by_runtime(copy: Data, element_of: ElementOf) -> Iterator[Touch]:
@@ -145,15 +154,16 @@ def by_runtime(copy: Data, element_of: ElementOf) -> Iterator[Touch]:
         x, y, z = (number(at.get(axis)) for axis in "xyz")
         start = number(box.get("ptr")) + (z * rows + y) * pitch + x
         size = span(width, height, depth, pitch, rows)
-        yield Touch(f"{side}Ptr", start, size, is_host=is_host(side, copy.get("kind")))
+        kind = copy.get("kind")
+        yield Touch(f"{side}Ptr", start, size, is_host=is_host(side, kind), is_either=is_either("", side, str(kind)))
 
 
 def batch(arguments: Data) -> Iterator[Touch]:
     """cudaMemcpyBatchAsync: as many copies as the record has kept."""
     rows: dict[str, list[Any]] = {name: elements(arguments.get(name)) for name in ("dsts", "srcs", "sizes")}
     for index, (dst, src, size) in enumerate(zip(*rows.values())):
-        yield Touch(f"dsts[{index}]", number(dst), number(size))
-        yield Touch(f"srcs[{index}]", number(src), number(size))
+        yield Touch(f"dsts[{index}]", number(dst), number(size), is_either=True)
+        yield Touch(f"srcs[{index}]", number(src), number(size), is_either=True)
 
 
 def elements(data: Any) -> list[Any]:
