@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gdbcuda import api
 from gdbcuda.routes.shapes import DLSYMS
 from gdbcuda.routes.verdicts import Verdict
+from gdbcuda.text.sentences import counted
 
 if TYPE_CHECKING:
     from gdbcuda.routes.requests import Request
@@ -79,7 +80,7 @@ def difference(table: api.Table, wanted: str, got: api.Function | None) -> str:
     if expected is None or got is None or signature(table, wanted) == signature(table, got.symbol):
         return ""
     if len(expected.parameters) != len(got.parameters):
-        return f": {len(got.parameters)} parameters instead of {len(expected.parameters)}"
+        return f": {counted(len(got.parameters), 'parameter')} instead of {len(expected.parameters)}"
     pairs = zip(expected.parameters, got.parameters)
     changed = next((f"{g.name} is {g.type.spelling}, not {e.type.spelling}" for e, g in pairs
                     if e.type.spelling != g.type.spelling), "another result type")  # fmt: skip

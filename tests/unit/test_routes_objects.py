@@ -195,7 +195,7 @@ def test_an_answer_without_a_name_is_remembered(process: RouteProcess) -> None:
     first.answer = second.answer = nameless
     assert judge.verdict(snapshot, first) == ("hooked", "")
     found = judge.verdict(snapshot, second)
-    assert found == ("wrong version", "the same address was answered for cuInit: 1 parameters instead of 2")
+    assert found == ("wrong version", "the same address was answered for cuInit: 1 parameter instead of 2")
     assert snapshot.learned == {0x5000: "cuInit"}
 
 
