@@ -22,7 +22,8 @@ MOST_DATA = 256 << 10  # bytes of one segment that are searched for pointers
 class Route(NamedTuple):
     """``way``: "PLT", "GOT", "data" (a pointer that the loader filled in), "pointer" (one that the program stored),
     "static", "--wrap", "by name" (what a new reference would find), or the name of a resolver.
-    ``state``: "bound", "not called yet", "in VARIABLE", ""."""
+    ``state``: "bound", "not called yet", "in VARIABLE", "". ``kind``: what reasons have in common that name a request
+    each."""
 
     function: str
     way: str
@@ -32,6 +33,7 @@ class Route(NamedTuple):
     reached: Reached | None
     verdict: Verdict
     address: int = 0  # of the slot or pointer
+    kind: str = ""
 
     def as_json(self) -> dict[str, Any]:
         reached = self.reached

@@ -74,7 +74,7 @@ def foldings(snapshot: ProcessSnapshot, functions: list[list[Route]]) -> Iterato
         return where(same[0]), same[0].verdict
 
     def of_one_kind(same: list[Route]) -> tuple[object, ...]:
-        return where(same[0]), same[0].verdict.word, same[0].verdict.kind or same[0].verdict.why
+        return where(same[0]), same[0].verdict.word, same[0].kind or same[0].verdict.why
 
     def judged_alike(same: list[Route]) -> tuple[object, ...]:
         return where(same[0]), same[0].verdict.word

@@ -77,7 +77,7 @@ def cells_of(
     same, first, more = [route for each in alike for route in each], alike[0][0], len(alike) - 1
     reasons = {route.verdict.why for route in same}
     if len(reasons) > 1:
-        reasons = {route.verdict.kind or route.verdict.why for route in same}
+        reasons = {route.kind or route.verdict.why for route in same}
     cells = {
         "function": paint(first.function, "function") + (f" and {more} more" if more else ""),
         "asked by": askers(same, paint, names, form.most_askers),

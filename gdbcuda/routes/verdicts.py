@@ -28,11 +28,8 @@ ROLES = {"hooked": "ok", "real": "ok", "driver": "warning", "runtime": "note", "
 
 
 class Verdict(NamedTuple):
-    """``kind``: what reasons have in common that name a request each."""
-
     word: str
     why: str = ""
-    kind: str = ""
 
 
 def of_layer(reached: Reached | None) -> str:

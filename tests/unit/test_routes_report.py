@@ -154,10 +154,10 @@ def test_any_number_of_objects_and_reasons_fits_a_screen(
 def test_reasons_that_name_a_request_each_are_one_row(process: RouteProcess) -> None:
     """As of the hook's pointers that are NULL: what was looked up in vain is told from what was not looked up."""
     snapshot = process.snapshot("program", "hook", "driver")
-    reasons = [*(Verdict("real", f"NULL: request #{at} failed", "NULL: looked up in vain") for at in range(60)),
-               *[Verdict("real", "NULL: not looked up")] * 40]  # fmt: skip
-    found = [route(name)._replace(reached=None, verdict=why)
-             for name, why in zip(functions_of_driver(snapshot, 100), reasons)]  # fmt: skip
+    reasons = [*((f"NULL: request #{at} failed", "NULL: looked up in vain") for at in range(60)),
+               *[("NULL: not looked up", "")] * 40]  # fmt: skip
+    found = [route(name)._replace(reached=None, verdict=Verdict("real", why), kind=kind)
+             for name, (why, kind) in zip(functions_of_driver(snapshot, 100), reasons)]  # fmt: skip
     text, is_folded = report.screenful(snapshot, found, plain)
     assert is_folded and [row[-1] for row in rows(text)[1:]] == ["NULL: looked up in vain", "NULL: not looked up"]
 

@@ -149,8 +149,9 @@ def is_null(snapshot: ProcessSnapshot, one: LonePointer) -> bool:
 
 def null_route(snapshot: ProcessSnapshot, file: str, one: LonePointer, asked: Request | None) -> Route:
     in_vain = "NULL: looked up in vain" if asked is not None and asked.answer is None else ""
-    verdict = Verdict("real", why_null(snapshot, one.function, asked), in_vain)
-    return Route(one.function or UNKNOWN, "pointer", file, "hook", f"in {one.variable}", None, verdict, one.address)
+    verdict = Verdict("real", why_null(snapshot, one.function, asked))
+    return Route(one.function or UNKNOWN, "pointer", file, "hook", f"in {one.variable}", None, verdict, one.address,
+                 in_vain)  # fmt: skip
 
 
 def by_function(requests: Iterable[Request]) -> dict[str, Request]:
