@@ -77,6 +77,7 @@ def test_gdb_takes_no_traps_of_the_programs_for_its_own(files: ConformFiles) -> 
     shown = files.run(files.shim / "sample/wrong/life/begun_twice.so", "--show", "life/first-calls").stdout
     assert "-ex 'cuda-break cuMemAlloc_v2' -ex run --args ./case - 4 0" in shown
     assert "gdbcuda gdb -p $(pgrep -n -x case) -ex cuda-locks -ex 'thread apply all backtrace'" in shown
+    assert "execl(told[0], told[0]," in shown, "of which the kernel makes the name that pgrep looks for"
 
 
 ALWAYS = """int umask(int);

@@ -95,7 +95,7 @@ int main(int count, char **told)
         if (child == 0) {
             char number[16];
             snprintf(number, sizeof number, "%d", i);
-            execl("/proc/self/exe", told[0], count > 1 ? told[1] : "", "-", number, (char *)NULL);
+            execl(told[0], told[0], count > 1 ? told[1] : "", "-", number, (char *)NULL);
             _exit(3);
         }
         failed |= waitpid(child, &status, 0) < 0 || status != 0;

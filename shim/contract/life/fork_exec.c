@@ -44,7 +44,7 @@ int main(int count, char **words)
     }
     pid_t child = fork();
     if (child == 0) {
-        execl("/proc/self/exe", words[0], "again", library_of(asked[0]), library_of(asked[1]), library_of(asked[2]),
+        execl(words[0], words[0], "again", library_of(asked[0]), library_of(asked[1]), library_of(asked[2]),
               (char *)NULL);
         _exit(3);
     }
