@@ -50,7 +50,7 @@ def require_names(details: Details) -> None:
 
 
 def require_gpu(details: Details) -> None:
-    if type(details["uncertainty"]) not in (int, float) or not isinstance(details["devices"], dict):
+    if type(details["uncertainty"]) not in (int, float, NONE) or not isinstance(details["devices"], dict):
         raise TypeError(details)
 
 
@@ -152,7 +152,8 @@ class References:
 
     def apart(self) -> float | None:
         """Seconds that the times of a GPU and those of calls may be apart; None where nobody has told."""
-        return max((float(one["uncertainty"]) / 1e9 for one in self.gpus.values()), default=None)
+        known = (one["uncertainty"] for one in self.gpus.values())
+        return max((float(one) / 1e9 for one in known if one is not None), default=None)
 
     def frames(self, process: Process, address: int) -> Iterator[Details]:
         """The place, and those that the compiler has put its code into."""

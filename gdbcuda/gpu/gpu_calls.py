@@ -110,11 +110,15 @@ def side_by_side(works: list[GpuWork]) -> None:
     """What runs while another runs in the same stream (nodes of a graph do) gets a lane beside it."""
     ends: dict[str, list[float]] = {}
     for one in sorted(works, key=lambda one: one.call.start):
-        beside = ends.setdefault(one.lane, [])
-        free = (at for at, end in enumerate(beside) if end <= one.call.start)
-        at = next(free, len(beside))
-        beside[at : at + 1] = [one.call.last_seen]
+        at = free_lane(ends.setdefault(one.lane, []), one.call)
         one.lane += f"{BESIDE}{at + 1})" if at else ""
+
+
+def free_lane(ends: list[float], call: Call) -> int:
+    """Which of them has nothing then. ``ends``: when the last of each is over, for calls that come by time."""
+    at = next((at for at, end in enumerate(ends) if end <= call.start), len(ends))
+    ends[at : at + 1] = [call.last_seen]
+    return at
 
 
 def made(name: str, layer: str, start: float, end: float) -> Call:

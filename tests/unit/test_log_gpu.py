@@ -118,6 +118,7 @@ def test_the_text(capsys: pytest.CaptureFixture[str], log: Path) -> None:
     assert "GPU 0 (NVIDIA H200): 131 us from its first work to its last, busy 100 %, idle 0 us" in text
     assert "0.08 us apart at most" in text
     assert "scale(float*)" in text and "hook and runtime" in text and "copies that wait" in text
+    assert not [line for line in text.splitlines() if line.startswith("cuMemcpy") and "runtime" in line], "nor has it"
 
 
 def test_work_that_begins_before_its_call_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

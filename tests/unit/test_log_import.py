@@ -6,19 +6,17 @@ import gzip
 import json
 import random
 import re
-import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from imported_traces import GDBCUDA, export_of_nsys, imported, log_of, of_memory, shown
 from shim_support import ROOT
 
 from gdbcuda.errors import UserError
 from gdbcuda.log.foreign import importing
 
-GDBCUDA = (sys.executable, "-m", "gdbcuda")
 LINES = """\
 {"ts":0.000001,"op_id":0,"phase":"B","name":"cuInit","details":{"flags":0}}
 {"ts":0.000050,"op_id":0,"phase":"E","name":"cuInit","details":{"status":0}}
@@ -44,19 +42,6 @@ TORCH: dict[str, Any] = {"schemaVersion": 1, "traceName": "x", "distributedInfo"
     {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
      "ts": 5e9, "dur": 200},
 ]}  # fmt: skip
-
-
-def imported(tmp_path: Path, name: str, text: str | bytes) -> tuple[subprocess.CompletedProcess[str], Path]:
-    trace, log = tmp_path / name, tmp_path / "calls.jsonl"
-    trace.write_bytes(text if isinstance(text, bytes) else text.encode())
-    line = [*GDBCUDA, "log", "import", str(trace), "-o", str(log)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT), log
-
-
-def shown(log: Path) -> list[dict[str, Any]]:
-    done = subprocess.run([*GDBCUDA, "log", "show", "--json", str(log)], capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stderr) in ((0, ""), (0, f"gdbcuda: {log}: a call without its end\n"))
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_begin_and_end_lines(tmp_path: Path) -> None:
@@ -91,172 +76,6 @@ def test_what_the_profiler_of_pytorch_writes(tmp_path: Path) -> None:
     head, process = (json.loads(line) for line in log.read_text().splitlines()[:2])
     assert process["details"] == {"program": "python", "rank": "rank 3", "inferior": 0, "pid": 7}
     assert head["started"] == pytest.approx(1764005000, abs=1)
-
-
-def export_of_nsys(path: Path) -> None:
-    with sqlite3.connect(path) as made:
-        made.executescript("""
-            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, eventClass INT, globalTid INT,
-                correlationId INT, nameId INT, returnValue INT, callchainId INT);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, contextId INT, streamId INT,
-                correlationId INT, globalPid INT, demangledName INT, shortName INT, registersPerThread INT,
-                gridX INT, gridY INT, gridZ INT, blockX INT, blockY INT, blockZ INT, dynamicSharedMemory INT);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, streamId INT,
-                correlationId INT, globalPid INT, bytes INT, copyKind INT);
-            INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cuLaunchKernel'), (3, 'add(int*)'),
-                (4, 'cudaMemcpy_v3020');
-        """)
-        thread, process = (4711 << 24) + 4712, 4711 << 24
-        made.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, ?, ?, NULL)",
-                         [(1000, 9000, thread, 5, 1, 0), (2000, 8000, thread, 6, 2, 0), (9500, 20000, thread, 7, 4, 1)])
-        made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (7000, 30000, 0, 1, 7, 5, ?, 3, 3, 16, 2,1,1, "
-                     "64,1,1, 0)", (process,))  # fmt: skip
-        made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (31000, 32000, 0, 7, 7, ?, 4096, 2)", (process,))
-
-
-def test_what_nsys_exports(tmp_path: Path) -> None:
-    export_of_nsys(tmp_path / "report.sqlite")
-    done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
-    assert done.returncode == 0, done.stderr
-    outer, inner, kernel, copying, copied = shown(log)
-    assert (outer["name"], outer["layer"], outer["pid"], outer["lwp"]) == ("cudaLaunchKernel", "runtime", 4711, 4712)
-    assert (inner["name"], inner["parent"]) == ("cuLaunchKernel", outer["number"])
-    assert (copying["result"], copying["status"]) == ("cudaErrorInvalidValue", 1)
-    assert (kernel["name"], kernel["layer"], kernel["arguments"]["call"]) == ("add(int*)", "gpu", outer["number"])
-    assert (copied["name"], copied["arguments"]["bytes"]) == ("copy DtoH", 4096)
-    assert kernel["thread"] == copied["thread"] != outer["thread"]
-
-
-@pytest.mark.parametrize(("table", "column"), [
-    ("CUPTI_ACTIVITY_KIND_RUNTIME", "nameId"), ("CUPTI_ACTIVITY_KIND_KERNEL", "streamId"),
-    ("StringIds", "value")])  # fmt: skip
-def test_a_column_that_another_version_calls_otherwise_is_named(tmp_path: Path, table: str, column: str) -> None:
-    export_of_nsys(tmp_path / "report.sqlite")
-    with sqlite3.connect(tmp_path / "report.sqlite") as made:
-        made.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
-    said = f"a row of {table}, which has no column {column} (of an unknown version of nsys?)"
-    assert importing.read(str(tmp_path / "report.sqlite")).problems[said] > 0
-
-
-def test_what_nsys_exports_with_a_table_of_the_driver(tmp_path: Path) -> None:
-    export_of_nsys(tmp_path / "report.sqlite")
-    _, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
-    with sqlite3.connect(tmp_path / "report.sqlite") as made:
-        made.executescript("""
-            CREATE TABLE CUPTI_ACTIVITY_KIND_DRIVER AS SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE nameId = 2;
-            DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE nameId = 2;
-        """)
-    (tmp_path / "other").mkdir()
-    _, other = imported(tmp_path / "other", "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
-    assert shown(log) == shown(other)
-
-
-def of_two_processes(path: Path) -> None:
-    """As nsys 2024 writes it of torchrun with graphs, each process with the same numbers."""
-    with sqlite3.connect(path) as made:
-        made.executescript("""
-            CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
-            CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
-            CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
-            CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (correlationId INTEGER, nameId INTEGER NOT NULL, start INTEGER
-                NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, returnValue INTEGER
-                NOT NULL, callchainId INTEGER);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT
-                NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId
-                INTEGER, globalPid INTEGER, mangledName INTEGER);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER
-                NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId
-                INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);
-            INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cudaGraphLaunch_v10000'), (3, '_Z3addPi'),
-                (4, 'pt_main_thread');
-            INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1784597271000000000, '', '');
-        """)
-        for pid, at in ((100, 1000), (200, 2000)):
-            of_process = 1 << 48 | pid << 24
-            made.execute("INSERT INTO ThreadNames VALUES (4, 20, ?)", (of_process + pid,))
-            made.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, 0, ?, 0, NULL)",
-                             [(5, 1, at, at + 100, of_process + pid), (6, 2, at + 200, at + 300, of_process + pid)])
-            made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, NULL, 7, 5, ?, 3)",
-                         (at + 50, at + 150, of_process))  # fmt: skip
-            made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (?, ?, 0, 1, 0, 7, 6, ?, 42, 43)",
-                         (at + 250, at + 900, of_process))  # fmt: skip
-
-
-def test_what_nsys_exports_of_two_processes_with_graphs(tmp_path: Path) -> None:
-    of_two_processes(tmp_path / "report.sqlite")
-    done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
-    assert done.returncode == 0, done.stderr
-    calls = shown(log)
-    by_number = {one["number"]: one for one in calls}
-    causes = [(one["name"], one["pid"], by_number[one["arguments"]["call"]]) for one in calls if one["layer"] == "gpu"]
-    assert [(name, pid, cause["name"], cause["pid"]) for name, pid, cause in causes] == [
-        ("_Z3addPi", pid, "cudaLaunchKernel", pid) if is_kernel else ("graph", pid, "cudaGraphLaunch", pid)
-        for pid in (100, 200) for is_kernel in (True, False)]  # fmt: skip
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert lines[0]["started"] == pytest.approx(1784597271, abs=1)
-    names = {one["details"]["pid"]: one["details"]["name"] for one in lines
-             if one.get("name") == "thread" and one["details"]["lwp"]}  # fmt: skip
-    assert names == {100: "pt_main_thread", 200: "pt_main_thread"}
-    on_gpu = subprocess.run([*GDBCUDA, "log", "gpu", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
-    assert on_gpu.startswith("2 kernels, 2 graphs\n"), on_gpu
-    for pid in (100, 200):
-        assert f"\nGPU 0 of process {pid}: 0.85 us from its first work to its last, busy 88 %" in on_gpu, on_gpu
-
-
-def of_memory(path: Path, events: list[tuple[str, int, int, int, int]], more: str = "") -> None:
-    """As nsys writes it with --cuda-memory-usage=true: (function, address, bytes, device, 0 or 1 for a release)."""
-    names = sorted({name for name, *_ in events})
-    with sqlite3.connect(path) as made:
-        made.executescript("""
-            CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER
-                NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT
-                NULL, callchainId INTEGER);
-            CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId
-                INTEGER NOT NULL, contextId INTEGER NOT NULL, address INTEGER NOT NULL, pc INTEGER NOT NULL, bytes
-                INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, name TEXT,
-                correlationId INTEGER);
-        """)
-        made.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(names))
-        for number, (name, address, size, device, operation) in enumerate(events):
-            at, process = 1000 * number, 4711 << 24
-            made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, ?, 0, NULL)",
-                         (at, at + 500, process + 4712, number + 5, names.index(name)))  # fmt: skip
-            made.execute("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?, ?, ?, 1, ?, 0, ?, 2, ?, NULL, ?)",
-                         (at + 100, process, device, address, size, operation, number + 5))  # fmt: skip
-        made.executescript(more)
-
-
-def test_the_memory_that_nsys_knows_of(tmp_path: Path) -> None:
-    of_memory(tmp_path / "report.sqlite", [
-        ("cudaMalloc_v3020", 0x7F0000000000, 1 << 30, 0, 0), ("cudaMallocPitch_v3020", 0x7F0100000000, 1 << 20, 1, 0),
-        ("cudaMallocArray_v3020", 0x7F0200000000, 65536, 0, 0), ("cudaMallocAsync_v11020", 0x7F0300000000, 512, 0, 0),
-        ("cudaFree_v3020", 0x7F0000000000, 1 << 30, 0, 1), ("cuMemFree_v2", 0x7F0300000000, 512, 0, 1)],
-        "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET correlationId = 99 WHERE bytes = 512;"
-        "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (9, 0, 0, 0, 4096, 0, 4096, 5, 0, 'table', 0)")  # fmt: skip
-    done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
-    assert "2 x memory that no call of the trace hands out or takes back" in done.stderr
-    text = subprocess.run([*GDBCUDA, "log", "memory", "--view", "live", "--json", str(log)], capture_output=True,
-                          text=True, cwd=ROOT).stdout  # fmt: skip
-    found = json.loads(text)
-    assert [(one["address"], one["bytes"], one["kind"], one["device"]) for one in found["live"]] == [
-        ("0x7f0100000000", 1 << 20, "device", 1), ("0x7f0200000000", 65536, "array", 0)]  # fmt: skip
-    assert found["peak"]["bytes"] == (1 << 30) + (1 << 20) + 65536 and found["problems"] == []
-
-
-def test_an_export_of_nsys_without_its_memory_says_so(tmp_path: Path) -> None:
-    of_memory(tmp_path / "report.sqlite", [("cudaMalloc_v3020", 4096, 4096, 0, 0)] * 3,
-              "DROP TABLE CUDA_GPU_MEMORY_USAGE_EVENTS")  # fmt: skip
-    done, _ = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
-    assert "3 x an allocation without its size, which nsys has with --cuda-memory-usage=true" in done.stderr
-
-
-def test_a_report_that_was_not_exported(tmp_path: Path) -> None:
-    (tmp_path / "report.nsys-rep").write_bytes(b"\x7fQD\0" * 100)
-    with pytest.raises(UserError, match=r"nsys export --type sqlite  makes of it$"):
-        importing.read(str(tmp_path / "report.nsys-rep"))
 
 
 # A call that jumps on to the driver within a nanosecond, one that reads and writes a count, one that is not over.
@@ -330,7 +149,7 @@ def test_a_trace_that_is_packed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("view", ["tree", "summary", "timeline", "memory", "export", "changes", "show"])
 def test_every_view_reads_what_was_imported(tmp_path: Path, view: str) -> None:
     export_of_nsys(tmp_path / "report.sqlite")
-    _, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
+    log = log_of(tmp_path / "report.sqlite")
     done = subprocess.run([*GDBCUDA, "log", view, str(log)], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -351,14 +170,6 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, text: str, told: str) -> N
 def test_a_folder_is_no_trace(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^cannot import .*: is a directory; the file of a trace is needed$"):
         importing.read(str(tmp_path))
-
-
-def test_an_export_whose_tables_compute_for_ever(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "bad.sqlite") as made:
-        made.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS WITH RECURSIVE n(x) AS "
-                     "(SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS start FROM n")  # fmt: skip
-    done, _ = imported(tmp_path, "again.sqlite", (tmp_path / "bad.sqlite").read_bytes())
-    assert done.returncode == 2 and "no table" in done.stderr
 
 
 def strange(dice: random.Random) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.log.foreign.json_stream import EVENTS, JsonStream
-from gdbcuda.log.foreign.timed_calls import GPU, LONGEST_NAME, OURS, TimedCalls
+from gdbcuda.log.foreign.timed_calls import LONGEST_NAME, OURS, TimedCalls
 from gdbcuda.log.views import own_slices
 
 NANOSECONDS = 1e9
@@ -47,6 +48,8 @@ def read(stream: JsonStream, calls: TimedCalls, is_pytorchs: bool = False) -> bo
             pair(one, open_slices.setdefault(key, []), calls, is_ours)
         elif phase == "M" and one.get("name") == "process_name":
             name_process(one, calls)
+        elif phase == "M" and one.get("name") == "thread_name":
+            name_thread(one, calls)
         elif not (isinstance(phase, str) and phase in IGNORED):
             calls.problems["an event of an unknown kind"] += 1
     for some in open_slices.values():
@@ -71,6 +74,15 @@ def name_process(one: dict[str, Any], calls: TimedCalls) -> None:
     name = given.get("name") if isinstance(given, dict) else None
     if isinstance(name, str) and name:
         calls.programs[number(one.get("pid"), calls)] = own_slices.program(name[:LONGEST_NAME])
+
+
+def name_thread(one: dict[str, Any], calls: TimedCalls) -> None:
+    """What a slice tells of its lane is worth more."""
+    given = one.get("args")
+    name = given.get("name") if isinstance(given, dict) else None
+    if isinstance(name, str):
+        lane = number(one.get("pid"), calls), number(one.get("tid"), calls)
+        calls.lane_names.setdefault(lane, own_slices.thread(name[:LONGEST_NAME], lane[1]))
 
 
 def pair(one: dict[str, Any], stack: list[dict[str, Any]], calls: TimedCalls, is_ours: bool) -> None:

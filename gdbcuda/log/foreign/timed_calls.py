@@ -18,8 +18,10 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import LONGEST
 from gdbcuda.calls.sinks import JsonLines, as_it_happened
 from gdbcuda.errors import UserError
+from gdbcuda.gpu.gpu_calls import GPU
+from gdbcuda.log.foreign import gpu_lanes
+from gdbcuda.log.foreign.gpu_lanes import Lane
 
-GPU = "gpu"
 OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)  # layers that a file of ours may name
 LONGEST_NAME = 4096
 MOST = 20_000_000  # calls: what a machine has memory for
@@ -28,7 +30,6 @@ PLACES = (r"(?P<function>.+) at (?P<source>\S+:\d+)", r"(?P<function>.+) in (?P<
           r"(?P<object>\S+)\+0x(?P<offset>[0-9a-f]{1,15})")  # fmt: skip
 NOTHING: dict[str, Any] = {}  # of calls that have been put away
 NOTHING_BEHIND: list[int] = []
-Lane = tuple[int, int]  # process, thread or stream (negative)
 
 
 class TimedCalls:
@@ -47,6 +48,7 @@ class TimedCalls:
         self.orders: array[int] = array("q")
         self.last: Call | None = None  # whose arguments are still to be put away
         self.programs: dict[int, dict[str, str]] = {}  # by process, and its rank where it has one
+        self.devices: dict[int, dict[str, str]] = {}  # the names of those that each process has used
         self.places: dict[str, int] = {}  # who called, as the trace says it in words; a number of ours for each
         self.epoch = 0.0
         self.problems: Counter[str] = Counter()
@@ -69,6 +71,8 @@ class TimedCalls:
         call.object = ""
         call.stack, call.addresses = NOTHING_BEHIND, NOTHING
         call.arguments = details if isinstance(details, dict) else {}
+        if layer == GPU:
+            call.arguments = gpu_lanes.readable(call, call.arguments)
         call.end, call.ended = (None, record.STILL_OPEN) if end is None else (max(float(end), call.start), "")
         if isinstance(status, int) and function is not None and abs(status) < LARGEST:
             call.status, enum = int(status), function.result.enum
@@ -138,6 +142,7 @@ class TimedCalls:
             call.start -= began
             call.end = None if call.end is None else call.end - began
         self.put_in_order()
+        gpu_lanes.side_by_side(self.calls, self.lanes, self.lane_names)
         origins = nest(self.calls)
         causes = {call.number: self.causes[key].number for call, key in self.caused if key in self.causes}
         sink = JsonLines(path, self.head(program, began))
@@ -176,6 +181,8 @@ class TimedCalls:
             details = {"thread": number, "lwp": max(lane, 0), "inferior": 0, "pid": pid,
                        "name": self.lane_names.get((pid, lane), "")}  # fmt: skip
             sink.note(0.0, "thread", details)
+        for pid, devices in sorted(self.devices.items()):
+            sink.note(0.0, "gpu", {"uncertainty": None, "devices": devices, "inferior": 0, "pid": pid})
         words = {number: text for text, number in self.places.items()}
         for pid, number in sorted({(call.pid, call.caller) for call in self.calls if call.caller}):
             sink.note(0.0, "place", {"address": number, **place_of(words[number]), "inferior": 0, "pid": pid})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gdbcuda import api
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.text import duration
-from gdbcuda.log.views.gpu_rows import GpuRows
+from gdbcuda.log.views.gpu_rows import CallRow, GpuRows
 from gdbcuda.log.views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog, clocks_apart
 from gdbcuda.text import cplusplus, fitting
 from gdbcuda.text.sentences import counted
@@ -97,10 +98,17 @@ def by_stream(rows: GpuRows, few: int | None) -> str:
 
 def by_call(rows: GpuRows, few: int | None) -> str:
     found = rows.by_call()
-    cells = [(one.function, one.pieces, "hook and runtime" if one.has_hook else "runtime", time(one.before),
+    cells = [(one.function, one.pieces, through(one), time(one.before),
               time(one.longest_before), duration(one.call), time(one.queue)) for one in found[:few]]  # fmt: skip
     titles = ("call", "pieces", "through", "before the driver", "longest", "the call", "call to start")
     return fitting.table(cells, titles, (4, 2)) + more(len(found), few) if found else ""
+
+
+def through(one: CallRow) -> str:
+    """Nobody, where the program calls the driver itself."""
+    function = api.load_all().function(one.function)
+    is_drivers = function is not None and function.api == "driver"
+    return " and ".join(["hook"] * one.has_hook + ["runtime"] * (not is_drivers))
 
 
 def waited(rows: GpuRows, few: int | None) -> str:
@@ -116,10 +124,10 @@ def more(count: int, few: int | None) -> str:
 
 
 def data(found: GpuOfLog) -> Data:
-    """Times in seconds; -1 where something is not known."""
+    """Times in seconds; -1 where something is not known, None of how far clocks are apart."""
     rows = GpuRows(found)
     return {
-        "clock": [{"pid": pid, "uncertainty": round(float(one["uncertainty"]) / 1e9, 12), "devices": one["devices"]}
+        "clock": [{"pid": pid, "uncertainty": seconds(one["uncertainty"]), "devices": one["devices"]}
                   for (_, pid), one in found.notes.gpus.items()],
         "early": len(rows.early),
         "without_call": rows.without_call,
@@ -129,3 +137,7 @@ def data(found: GpuOfLog) -> Data:
         "calls": [one._asdict() for one in rows.by_call()],
         "waited": [one._asdict() for one in rows.waited()],
     }  # fmt: skip
+
+
+def seconds(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else round(float(nanoseconds) / 1e9, 12)

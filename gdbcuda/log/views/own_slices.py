@@ -11,6 +11,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.text import rank_names
 
 BEFORE = "before"  # what was passed where an out-value stands, if that does not tell
+ONLY_OUT = "only_out"  # names of out-values of which it is not known where they were written
 ENDINGS = (record.UNWOUND, record.THREAD_GONE, record.PROCESS_GONE, record.STILL_OPEN, record.RETURN_LOST)
 VALUE = {"address", "value"}  # of what a pointer led to
 
@@ -19,7 +20,8 @@ def arguments(call: Call) -> dict[str, Any]:
     """With what came out in the place of what went in."""
     given = call.arguments
     lost = {name: given[name] for name, out in call.out.items() if name in given and not tells(out, given[name])}
-    return {**given, **call.out, **({BEFORE: lost} if lost else {})}
+    alone = [name for name in call.out if name not in given]
+    return {**given, **call.out, **({BEFORE: lost} if lost else {}), **({ONLY_OUT: alone} if alone else {})}
 
 
 def tells(out: Any, given: Any) -> bool:
@@ -35,6 +37,10 @@ def restore(call: Call, result: Any, table: Table) -> None:
         call.result = result
     before = call.arguments.pop(BEFORE, None)
     lost = before if isinstance(before, dict) else {}
+    alone = call.arguments.pop(ONLY_OUT, None)
+    for name in alone if isinstance(alone, list) else ():
+        if isinstance(name, str) and name in call.arguments:
+            call.out[name] = call.arguments.pop(name)
     written = {*lost} if call.status else written_by(table.function(call.name))
     for name, value in list(call.arguments.items()):
         if name in lost:
@@ -51,6 +57,12 @@ def program(name: str) -> dict[str, str]:
     """Of a process that is called so: "train.py, rank 3"."""
     found = re.fullmatch(rf"(.+), ((?:local )?rank \d{{1,{rank_names.LONGEST}}})", name)
     return {"program": found[1], "rank": found[2]} if found else {"program": name}
+
+
+def thread(name: str, number: int) -> str:
+    """ "GPU 0 stream 7" of "T3 GPU 0 stream 7"."""
+    own = f"T{number}"
+    return name[len(own) :].lstrip() if name == own or name.startswith(f"{own} ") else name
 
 
 def number(event: Any) -> int:
