@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from gdbcuda import api, elf
 from gdbcuda.api.vendor import FILES, api_of, major_version
-from gdbcuda.errors import UserError
+from gdbcuda.check import runtime_inside
+from gdbcuda.check.runtime_inside import MARK, MOST_SEARCHED
 
-_CHUNK = 1 << 20
-_OVERLAP = 64
-_MOST_SEARCHED = 256 << 20  # bytes, of all libraries together: a tenth of a second
-# Only the runtime has its error names as strings; this one is in every version and in no other library.
-_RUNTIME_MARK = b"cudaErrorCudartUnloading"
-_WORDS = (*FILES.values(), _RUNTIME_MARK)
-# The runtime's answer to cudaRuntimeGetVersion on x86-64: movl $13000,(%rdi)
-_VERSION_STORE = re.compile(rb"\xc7\x07(..)\x00\x00", re.DOTALL)
+_WORDS = (*FILES.values(), MARK)
 
 
 class Uses:
@@ -46,12 +39,9 @@ class Uses:
     @cached_property
     def static_runtime(self) -> bool:
         """The CUDA runtime is inside the program, or inside a library of it that is not the vendor's."""
-        return any(_RUNTIME_MARK in self._words[each.path] or self._defines_runtime(each) for each in self.callers)
-
-    def _defines_runtime(self, caller: elf.Elf) -> bool:
-        names = (symbol.name for symbol in caller.symtab.defined() if symbol.is_function)
-        functions = self._table.functions
-        return any(name in functions and functions[name].api == "runtime" for name in names)
+        return any(
+            MARK in self._words[each.path] or runtime_inside.has_names(each, self._table) for each in self.callers
+        )
 
     @cached_property
     def loads(self) -> tuple[str, ...]:
@@ -63,10 +53,10 @@ class Uses:
     def _words(self) -> Mapping[str, set[bytes]]:
         """Which of the words that tell of CUDA are in the constants of each caller, by its path."""
         found: dict[str, set[bytes]] = {caller.path: set() for caller in self.callers}
-        left = _MOST_SEARCHED
+        left = MOST_SEARCHED
         for caller in self.callers:
             if caller is self.program or "dlopen" in caller.undefined:  # who cannot load need not be searched
-                for piece in _pieces(caller, ".rodata", left):
+                for piece in runtime_inside.pieces(caller, ".rodata", left):
                     left -= len(piece)
                     found[caller.path].update(word for word in _WORDS if word in piece)
         return found
@@ -76,32 +66,8 @@ class Uses:
         """ "13" of libcudart.so.13, "13.0" of a runtime inside the program, "" where it cannot be told."""
         if "runtime" in self.linked:
             return major_version(self.linked["runtime"])
-        return static_runtime_version(self.program) if self.static_runtime else ""
+        return runtime_inside.version(self.program) if self.static_runtime else ""
 
     @property
     def any(self) -> bool:
         return bool(self.linked or self.called or self.static_runtime or self.loads)
-
-
-def static_runtime_version(program: elf.Elf) -> str:
-    """The number that its cudaRuntimeGetVersion writes, as "12.9"."""
-    if program.machine != "x86-64":
-        return ""
-    for piece in _pieces(program, ".text", _MOST_SEARCHED):
-        for found in _VERSION_STORE.finditer(piece):
-            number = int.from_bytes(found[1], "little")
-            if 8000 <= number < 30000 and not number % 10:
-                return f"{number // 1000}.{number % 1000 // 10}"
-    return ""
-
-
-def _pieces(file: elf.Elf, section: str, most: int) -> Iterator[bytes]:
-    """The section in pieces that overlap, so that nothing searched for is cut in two."""
-    try:
-        contents = file.contents(section)
-    except UserError:
-        return
-    if contents is None:
-        return
-    for at in range(0, min(contents.readable, most), _CHUNK):
-        yield contents.read(at, _CHUNK + _OVERLAP)

@@ -93,6 +93,10 @@ class Choice:
                 near = table.nearest(name, 1)
                 raise UserError(f"no function {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
 
+    def is_of(self, name: str) -> bool:
+        """May functions of that API be among them?"""
+        return not self.wanted or any(one.api == name for wanted in self.wanted for one in self.table.find(wanted))
+
     def takes(self, symbol: str) -> bool:
         if self.wanted:
             return any(name in (symbol, api.base_name(symbol)) or fnmatchcase(symbol, name) for name in self.wanted)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from gdbcuda import api, elf
 from gdbcuda.api import vendor
+from gdbcuda.check import runtime_inside
 from gdbcuda.check.uses import Uses
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
@@ -33,6 +34,11 @@ class Target:
         if all(not os.path.samefile(one.path, path) for one, _ in self.files):
             self.files.append((WatchedFile(path, name), file))
 
+    def nameless_runtimes(self, table: api.Table) -> list[str]:
+        """Files that have the runtime inside and were stripped: its functions cannot be found."""
+        loading = (one for one in self.files if "dlopen" in one[1].undefined)  # as it looks for libcuda.so
+        return [watched.short for watched, file in loading if runtime_inside.is_nameless(file, table)]
+
     def note_uses(self, file: elf.Elf, table: api.Table) -> None:
         """What vendors' libraries and hook libraries call below them is not the program's doing."""
         is_program = file.kind in ("pie", "executable")
@@ -42,13 +48,13 @@ class Target:
 
 
 def named_in(file: elf.Elf, table: api.Table) -> Iterator[str]:
-    """What it may ask dlsym for."""
+    """What it may ask dlsym for. A runtime inside it has the names of all functions, and says nothing of its own."""
     try:
         contents = file.contents(".rodata") if file.undefined.keys() & RESOLVERS else None
         text = contents.read(0, min(contents.readable, 16 << 20)) if contents is not None else b""
     except UserError:
         return
-    for word in set(text.split(b"\0")):
+    for word in set(text.split(b"\0")) if runtime_inside.MARK not in text else ():
         if word.startswith((b"cu", b"nvml")) and len(word) < 100:
             yield from (one.symbol for one in functions(word.decode("ascii", "replace"), table))
 
@@ -105,6 +111,7 @@ def runtimes_of_python(path: str) -> list[str]:
 def usual(found: Target, root: elf.Root, program: elf.Elf | None) -> Target:
     asker = program or elf.open("/proc/self/exe")
     loaded = {vendor.api_of(one.name) for one, _ in found.files}
+    loaded |= {"runtime"} if program is not None and runtime_inside.is_inside(program) else set()
     for name in USUAL:
         library = root.find(name, asker) if vendor.api_of(name) not in loaded else None
         if library is not None:

@@ -17,7 +17,7 @@ from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt.command import command, need
-from gdbcuda.live.recording import call_log, fast, whole_start
+from gdbcuda.live.recording import call_log, fast, nameless_runtime, whole_start
 from gdbcuda.rings import ring_functions
 from gdbcuda.text.printable import visible
 
@@ -101,13 +101,14 @@ def cuda_log_start(wanted: StartOptions) -> str:
         raise UserError("--python is of --fast: by stops every call has its lines of Python", page="python")
     if wish.folder:
         make_folder(wish.folder)
+    missing = nameless_runtime.remark(wish.functions) if not wish.places or "runtime" in wish.places else ""
     with whole_start.all_or_nothing():
         is_at_entry = wanted.fast and process.is_alive() and come_in(wish)
         recorder = call_log.start(wish, wanted.to, wanted.fast, is_at_entry)
         preload.give(of_gpu)
         planted = f", {recorder.places()} places" if process.is_alive() else ", from the next run on"
         gpu = f" What the GPU does: gdbcuda log gpu {visible(str(wanted.keep))}, in a shell." if of_gpu else ""
-        return f"Recording {wish_text(wish)}{planted}.{gpu}" + (fast.remark(recorder) if wanted.fast else "")
+        return f"Recording {wish_text(wish)}{planted}.{gpu}{missing}" + (fast.remark(recorder) if wanted.fast else "")
 
 
 def variables_for_gpu(wanted: StartOptions) -> dict[str, str]:

@@ -49,8 +49,10 @@ class Plan:
         newest = api.load()
         target = self.target(newest)
         self.table = uprobe_log.table_of(one.name for one, _ in target.files)
-        chosen = Choice(self.table, wanted.function, target.used).probes(target.files)
+        choice = Choice(self.table, wanted.function, target.used)
+        chosen = choice.probes(target.files)
         self.patched = self.changed(chosen, target)
+        self.nameless = target.nameless_runtimes(self.table) if choice.is_of("runtime") else []
         chosen = [one for one in chosen if one.place.symbol not in self.patched]
         self.texts, self.why = self.conditions(chosen)
         self.probes = [one._replace(number=number) for number, one in
@@ -135,6 +137,8 @@ class Plan:
         lines = [f"watching {counted(len(self.probes), 'function')}: {probes.said(self.probes)}"]
         lines += [f"asked of the calls afterwards: {self.why}"] if self.why and self.wanted.condition else []
         lines += [f"left out: {self.why_left_out()}"] if self.patched else []
+        lines += [f"the CUDA runtime inside {one} is not watched: the file is stripped, so its functions have no names"
+                  for one in self.nameless]  # fmt: skip
         return [*lines, *needs.remarks()]
 
 

@@ -75,9 +75,12 @@ def remarks(program: str) -> Iterator[str]:
     elif version < TELLS_OF_ALL:
         yield (f"the loader of glibc {version[0]}.{version[1]} does not tell of functions that are bound at the start: "
                f"calls of programs and libraries that are linked with -z now are not recorded")  # fmt: skip
-    path = places.on_path(program)
-    if path is not None and is_static(path):
+    file = opened(places.on_path(program))
+    if file is not None and is_static(file):
         yield f"{program} is linked statically, no loader runs: nothing will be recorded"
+    elif file is not None and hides_runtime(file):
+        yield (f"the CUDA runtime is inside {program}: its calls are recorded only where they were linked with gdbcuda "
+               f"wrap-flags; what they become in the driver is")  # fmt: skip
 
 
 def libc() -> tuple[int, int] | None:
@@ -89,12 +92,23 @@ def libc() -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def is_static(path: str) -> bool:
+def opened(path: str | None) -> elf.Elf | None:
     try:
-        file = elf.open(path)
-        return file.kind in ("executable", "pie") and not file.interpreter
+        return elf.open(path) if path is not None else None
     except UserError:  # a script
-        return False
+        return None
+
+
+def is_static(file: elf.Elf) -> bool:
+    return file.kind in ("executable", "pie") and not file.interpreter
+
+
+def hides_runtime(file: elf.Elf) -> bool:
+    """Calls within a program pass no loader, but for those that the linker has led to wrappers."""
+    from gdbcuda import api
+    from gdbcuda.check import runtime_inside
+
+    return runtime_inside.is_inside(file) and not runtime_inside.is_wrapped(file, api.load_all())
 
 
 def new_folder(wanted: str | None, program: str) -> str:
