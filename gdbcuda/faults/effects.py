@@ -75,5 +75,13 @@ def admit(code: Code, fault: Fault, otherwise: str) -> None:
     code.pop(RAX)
 
 
+def withdraw(code: Code, fault: Fault) -> None:
+    """One less: the call had nothing that could be replaced."""
+    code.push(R10)
+    code.constant(R10, fault.done)
+    code.instruction(b"\xff", 1, At(R10), prefix=LOCK)  # lock dec
+    code.pop(R10)
+
+
 def result(code: Code, status: int) -> None:
     code.emit(b"\xb8" + struct.pack("<I", status & 0xFFFFFFFF))  # mov $status, %eax

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from gdbcuda.faults.effects import Fault, Replace, Written, admit, result
+from gdbcuda.faults.effects import Fault, Replace, Written, admit, result, withdraw
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.call_through import CALL, LEAVE_RETURN, WORD, copy_arguments, frame
 from gdbcuda.machine.x86_write import R10, RAX, RBP, At, Code, Target
@@ -40,7 +40,7 @@ class Replacing:
             self.note(pushed)
         self.call(stops, pushed)
         for index, fault in enumerate(self.faults):
-            self.replace(index, effect_of(fault))
+            self.replace(index, fault)
         code.emit(LEAVE_RETURN)
         code.label(rest)
 
@@ -82,19 +82,20 @@ class Replacing:
         self.code.distance(target)
         self.code.jump("", over)
 
-    def replace(self, index: int, effect: Replace) -> None:
-        code, following = self.code, self.code.new_label()
+    def replace(self, index: int, fault: Fault) -> None:
+        code, effect, following = self.code, effect_of(fault), self.code.new_label()
         if self.are_several:
             code.instruction(b"\x83", 7, self.flag(index), immediate=b"\0")  # cmp
             code.jump("e", following)
         if effect.written:
-            self.write_all(effect.written)
+            self.write_all(fault, effect.written)
         if effect.status is not None:
             result(code, effect.status)
         code.label(following)
 
-    def write_all(self, written: Sequence[Written]) -> None:
-        code, failed = self.code, self.code.new_label()
+    def write_all(self, fault: Fault, written: Sequence[Written]) -> None:
+        """What has failed is not counted."""
+        code, failed, end = self.code, self.code.new_label(), self.code.new_label()
         code.instruction(b"\x85", RAX, RAX, wide=False)  # test
         code.jump("ne", failed)
         code.push(RAX)
@@ -108,7 +109,10 @@ class Replacing:
             code.label(following)
         code.pop(R10)
         code.pop(RAX)
+        code.jump("", end)
         code.label(failed)
+        withdraw(code, fault)
+        code.label(end)
 
     def place_of(self, pointer: abi.Piece) -> At:
         """In the frame; what is on the stack is above rbp and the return address."""

@@ -38,8 +38,10 @@ WORD, RETURN = (1 << 64) - 1, b"\xc3"
 
 
 class OpenCall(NamedTuple):
-    """A call whose result or out-values are replaced where it returns, with its arguments at the entry."""
+    """A call whose result or out-values are replaced where it returns, with its arguments at the entry. ``number``: the
+    fault's."""
 
+    number: int
     effect: Replace
     places: tuple[abi.ValuePlace, ...]
     raws: list[bytes | None]
@@ -135,7 +137,8 @@ def set_result(status: int) -> None:
 
 def wait(frame: gdb.Frame, fault: InjectedFault, effect: Replace) -> None:
     older = caller_of(frame)
-    call = OpenCall(effect, abi.locate(fault.function, process.machine()), frames.read_arguments(frame, fault.function))
+    places = abi.locate(fault.function, process.machine())
+    call = OpenCall(fault.number, effect, places, frames.read_arguments(frame, fault.function))
     back, stack = older.pc(), value_of(older, "sp")
     CALLS().calls.setdefault((thread_number(), stack), []).append(call)
     known = CALLS().sites.get(back)
@@ -152,6 +155,8 @@ def on_return() -> None:
     for call in returned:
         if is_success:
             replace_values(call)
+        elif call.effect.written:
+            injections.withdraw(call.number)
     for call in returned:
         if call.effect.status is not None:
             set_result(call.effect.status)

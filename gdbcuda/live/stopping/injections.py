@@ -46,6 +46,14 @@ def admit(number: int, most: int | None) -> bool:
     return True
 
 
+def withdraw(number: int) -> None:
+    """One less by gdb: the call had nothing that could be replaced."""
+    one = ours.of(number).here().injected
+    one.number = ours.of(number).ended().injected = max(0, count(number) - 1)
+    if one.word is not None:
+        counter_words.write(one.word, one.number)
+
+
 def keep() -> None:
     """The process's memory goes with it."""
     for one in ours.filtered() if process.is_alive() else ():
