@@ -59,10 +59,13 @@ class KeptCalls:
         self.late: list[tuple[int, int]] = []
         self.runs = Runs()
 
-    def look_through(self, before: int, seen: Callable[[int, ring_words.Words], None]) -> None:
-        """For the calls behind position ``before``. ``seen``: of each its return address and those of its callers."""
+    def look_through(
+        self, before: int, seen: Callable[[int, ring_words.Words], None], told: Callable[[int], object]
+    ) -> None:  # fmt: skip
+        """For the calls behind position ``before``. ``seen``: of each its return address and those of its callers;
+        ``told``: of each piece how many bytes it had."""
         late: list[tuple[int, int, int]] = []
-        for offset, raw, at, sizes in self.walk():
+        for offset, raw, at, sizes in self.walk(told):
             position, _, entered, back = POSITION_AND_MORE.unpack_from(raw, at)
             if position <= before:
                 continue
@@ -94,7 +97,7 @@ class KeptCalls:
             if one is not None:
                 yield one
 
-    def walk(self) -> Iterator[tuple[int, bytes, int, Sizes]]:
+    def walk(self, told: Callable[[int], object] = int) -> Iterator[tuple[int, bytes, int, Sizes]]:
         """Of each where it is, bytes that it is in, where its words begin there, and how many it has of each part. Up
         to one that is cut, or none."""
         begin = self.begin
@@ -113,6 +116,7 @@ class KeptCalls:
             if not at:
                 return
             begin += at
+            told(at)
 
 
 def sizes_in(raw: bytes, at: int) -> Sizes | None:

@@ -69,8 +69,7 @@ class ProcessReading:
         """What has to be known before the first call is told: who calls, and what is missing."""
         seen, some = PlacesSeen(self.places), False
         for one in threads:
-            one.look_through(seen)
-            told(one.size // 2)  # the other half of the work is to make calls of them
+            one.look_through(seen, told)  # the other half of the work is to make calls of them
             some = some or bool(one.count)
             self.say_what_is_missing(one)
         for details in self.places.details(seen.found):

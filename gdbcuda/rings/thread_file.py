@@ -53,10 +53,11 @@ class ThreadFile:
         return replace(self, clock=clock, parts=[*kept.parts, *self.parts], begun=max(self.begun, kept.begun),
                        size=self.size + kept.size, is_kept=True, met_full_disk=kept.met_full_disk)  # fmt: skip
 
-    def look_through(self, seen: Seen) -> None:
-        """Once: what is asked below is known then."""
+    def look_through(self, seen: Seen, told: Callable[[int], object] = int) -> None:
+        """Once: what is asked below is known then. ``told``: of half of the bytes of the files, as they are read."""
+        whole = 2 * sum(part.end - part.begin for part in self.parts)
         for part in self.parts:
-            part.look_through(self.before, seen)
+            part.look_through(self.before, seen, lambda read: told(read * self.size // whole))
 
     @functools.cached_property
     def runs(self) -> Runs:

@@ -17,6 +17,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
 from gdbcuda.rings import ring_file, trace_folder
+from gdbcuda.rings.kept_calls import SMALLEST
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_layout import (
     A_FOLDER,
@@ -117,6 +118,17 @@ def copied(*looks: bytes) -> tuple[ThreadFile, list[Record]]:
     records = list(found.records())
     copies.close()
     return found, records
+
+
+def test_how_far_the_reading_is_shows_within_one_file() -> None:
+    """And not once it has been looked through, after half a minute."""
+    raw = ring(*(call(at + 1, 1, at + 1, at + 2) for at in range(500)), size=512)
+    copies, told = RingCopies(), list[int]()
+    found = copies.thread(Source("ring", len(raw), lambda offset, size: raw[offset : offset + size]))
+    found.parts[0].piece = SMALLEST
+    found.look_through(lambda back, callers: None, told.append)
+    copies.close()
+    assert len(told) > 10 and 0.98 < sum(told) / (len(raw) // 2) <= 1
 
 
 @pytest.mark.parametrize(("head", "count", "is_partly_read"), [(3, 3, True), (1, 70, False), (300, 3, False)])
