@@ -30,7 +30,7 @@ ARRIVALS: PerInferior[dict[int, Arrivals]] = PerInferior(dict)  # by thread
 
 def arrived(address: int) -> None:
     """The selected thread is at a breakpoint, off which gdb will step it."""
-    if not (names_own_place(address) and is_stepped_aside()):
+    if not (is_stepped_aside() and names_own_place(address)):
         return
     known = ARRIVALS().setdefault(call_registers.thread_number(), {})
     give_back(known, address)
