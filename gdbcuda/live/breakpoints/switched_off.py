@@ -25,8 +25,8 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_stop(event: gdb.StopEvent) -> None:
-    """``enable once`` has switched it off by now."""
-    for one in getattr(event, "breakpoints", ()):
+    """``enable once`` has switched it off by now, and a handler before this one may have deleted it."""
+    for one in filter(gdb.Breakpoint.is_valid, getattr(event, "breakpoints", ())):
         on_modified(one)
 
 
