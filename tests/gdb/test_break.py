@@ -143,6 +143,7 @@ def test_condition_with_enum_constant(scenario: Scenario) -> None:
         ("cuda-break 'cuNothing*'", "no function"),
         ("cuda-break cuMemAlloc --on sometimes", "not 'sometimes', for example: cuda-break cuMemAlloc --on error"),
         ("cuda-break", "FUNCTION is missing"),
+        ("cuda-break cuMemAlloc every 4", "'every 4' is no function; a condition begins with if, as in: cuda-break"),
         ("cuda-break cuMemAlloc bytesize > 1G", "'>' is no function; a condition begins with if, as in: cuda-break"),
         ("cuda-break cuMemAlloc if bytesize > 1G --once", "column 15: --once belongs in front of if"),
         ("cuda-break dlsym --on return", "--on return is for functions of the API, which dlsym is not"),

@@ -205,12 +205,15 @@ def split_condition(text: str, example: str) -> tuple[str, str | None]:
     return text[: found.start()], condition
 
 
+WORDS_OF_CONDITION = re.compile(r"\s((?:every|after) \d+|caller in)(?=\s|$)")
 CPLUSPLUS = re.compile(r"(?<=\w)<.*>(?=$|::|\()|(?<=\w)\([^()]*\)$|\boperator\b.*$")
 
 
 def refuse_operators(words: list[str], example: str) -> None:
     """The condition is there, the if is not."""
     word = next((word for word in words if re.search("[<>=&|]", CPLUSPLUS.sub("", word))), "")
+    if not word and (found := WORDS_OF_CONDITION.search(" ".join(words))):
+        word = found[1]
     if word:
         raise UserError(f"{word!r} is no function; a condition begins with if, as in: {example}")
 
