@@ -31,6 +31,10 @@ NAMED_IN = {INJECTION: "CUDA_INJECTION64_PATH", AUDIT: "LD_AUDIT"}  # who is tol
 EMBEDDED_RUNTIME = "__cudaRegisterFatBinary"  # what nvcc's code calls: libcudart has it, and who has libcudart inside
 
 
+class SomeNames(frozenset[str]):
+    """Of an object in which not all names were looked for: how many there are nobody knows."""
+
+
 class FileBytes:
     """A `Memory` whose addresses are a file's offsets. What is small is read in pieces, which are kept."""
 
@@ -83,14 +87,19 @@ def exported_by_file(path: str, names: Set[str]) -> frozenset[str]:
 def exported(image: Image, names: Set[str], largest: int = IN_MEMORY) -> frozenset[str]:
     """As `exported_by_file`; only some functions if the object's strings are more than ``largest`` bytes."""
     found = Symbols(LoadedDynamic(image)).exported({*candidates(image, names, largest), *RESOLVERS, *OTHER_WAYS})
-    return frozenset() if is_runtime(image, found) else found
+    if is_runtime(image, found):
+        return frozenset()
+    return SomeNames(found) if is_large(image, largest) else found
+
+
+def is_large(image: Image, largest: int) -> bool:
+    return image.entries.get(DT_STRSZ, 0) > largest
 
 
 def candidates(image: Image, names: Set[str], largest: int) -> Iterable[str]:
-    size = image.entries.get(DT_STRSZ, 0)
-    if size > largest:
+    if is_large(image, largest):
         return TELLTALES
-    strings = image.memory.read(image.address(DT_STRTAB), size)
+    strings = image.memory.read(image.address(DT_STRTAB), image.entries.get(DT_STRSZ, 0))
     return names & {text.decode() for text in API_NAME.findall(strings)}
 
 

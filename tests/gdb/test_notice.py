@@ -41,6 +41,7 @@ def test_it_is_the_hook_layer(scenario: Scenario) -> None:
     text = run(scenario, "test_alloc", scenario.hook, "cuda-break cuMemAlloc", "continue")
     ((name, what),) = LINE.findall(text)
     assert name == scenario.hook.name and what.endswith("functions, dlsym, dlvsym")
+    assert bool(re.search(r"\d", what)) == (scenario.place == "local")  # there not all names are looked for
     assert f"Breakpoint 2: cuMemAlloc_v2 in hook {scenario.hook.name}" in text
     assert f"Breakpoint 2  hook {scenario.hook.name}  cuMemAlloc_v2(" in text
 

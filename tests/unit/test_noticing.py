@@ -57,7 +57,9 @@ def test_of_many_functions_those_that_others_find(tmp_path: Path, style: str) ->
 
 def test_of_long_strings_the_telltales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = built(tmp_path, "int cuInit(void) { return 0; } int cuMemcpyHtoD_v2(void) { return 0; }")
+    assert not isinstance(hook_library.exported_by_file(str(library), API_NAMES), hook_library.SomeNames)
     monkeypatch.setattr(hook_library, "IN_FILE", 10)
+    assert isinstance(hook_library.exported_by_file(str(library), API_NAMES), hook_library.SomeNames)
     assert exported(library) == {"cuInit"}
 
 

@@ -17,7 +17,7 @@ import gdb
 
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable, UserError
-from gdbcuda.linkage.hook_library import NAMED_IN, OTHER_WAYS
+from gdbcuda.linkage.hook_library import NAMED_IN, OTHER_WAYS, SomeNames
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import console, inferiors
@@ -90,7 +90,7 @@ def on_stop(event: object) -> None:
 
 def keep(state: NoticedObjects, name: str, exported: frozenset[str]) -> None:
     state.asked.add(name)
-    exported = frozenset(one for one in exported if one not in NAMED_IN or is_in_variable(name, NAMED_IN[one]))
+    exported = type(exported)(one for one in exported if one not in NAMED_IN or is_in_variable(name, NAMED_IN[one]))
     if exported:
         state.hooks[name] = exported
         SEEN().append(name)
@@ -172,10 +172,11 @@ def tell(name: str, found: frozenset[str] = frozenset(), how: str = "") -> None:
 
 
 def described(exported: frozenset[str], table: api.Table) -> str:
-    """ "203 driver and 247 NVML functions, dlsym"."""
-    found = [f.api for f in map(table.function, exported) if f is not None]
-    counts = [f"{found.count(kind)} {word}" for kind, word in KINDS if kind in found]
+    """ "203 driver and 247 NVML functions, dlsym"; without counts where not all names were looked for."""
+    found, is_some = [f.api for f in map(table.function, exported) if f is not None], isinstance(exported, SomeNames)
+    counts = [word if is_some else f"{found.count(kind)} {word}" for kind, word in KINDS if kind in found]
     said = " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
-    functions = f"{said} function{'' if len(found) == 1 else 's'}" if counts else "no API function by name"
+    plural = "" if len(found) == 1 and not is_some else "s"
+    functions = f"{said} function{plural}" if counts else "no API function by name"
     resolvers = [name for name in ("dlsym", "dlvsym") if name in exported]
     return ", ".join([functions, *resolvers, *(text for name, text in OTHER_WAYS.items() if name in exported)])
