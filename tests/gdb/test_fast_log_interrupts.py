@@ -41,11 +41,15 @@ int main(void)
 """
 
 
+def need_fast() -> None:
+    if not lists_locations():
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+
+
 @pytest.fixture
 def recording(local: Scenario, compile_c) -> Typist:
     """At main, recording, with a breakpoint where 400 calls are over."""
-    if not lists_locations():
-        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+    need_fast()
     program = compile_c("program", PROGRAM, f"-L{local.shim}/standin", f"-Wl,-rpath,{local.shim}/standin", "-lcuda",
                         "-pthread")  # fmt: skip
     one = Typist(local.environment(), str(program))
@@ -112,6 +116,7 @@ def test_what_is_half_written_in_our_library_is_not_in_the_way_of_the_next(recor
 
 
 def test_one_that_comes_in_a_python_command_of_ours_is_no_error_of_python(local: Scenario, tmp_path: Path) -> None:
+    need_fast()
     (tmp_path / "killing.gdb").write_text(KILLING_AT.format(file="loader_watch.py", function="__init__"))
     one = Typist(local.environment(), "-x", str(tmp_path / "killing.gdb"), str(local.sample("test_alloc")))
     shown = one.type("cuda-log start --fast cuInit", "cuda-log")
