@@ -42,12 +42,7 @@ static int at_setenv(const char *name, const char *value, int replaces)
     int failed = ((int (*)(const char *, const char *, int))real_setenv)(name, value, replaces);
     char variable[LONGEST_RANK];
     if (!failed && replaces && length(name) + length(value) + sizeof "=" <= sizeof variable) {
-        char *to = variable;
-        for (const char *part = name; *part;)
-            *to++ = *part++;
-        *to++ = '=';
-        while ((*to++ = *value++))
-            ;
+        append(append(append(variable, name), "="), value);
         rank_noted(this_trace(), variable);
     }
     return failed;

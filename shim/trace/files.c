@@ -20,14 +20,6 @@ IS_AT(places, PLACES);
 IS_AT(slots, SLOTS);
 IS_AT(entries, ENTRIES);
 
-static char *append(char *to, const char *text)
-{
-    while (*text)
-        *to++ = *text++;
-    *to = 0;
-    return to;
-}
-
 static char *append_number(char *to, word number)
 {
     char digits[24] = "", *at = digits + sizeof digits - 1;

@@ -26,12 +26,8 @@ static int is_sound(const word *filters, word size)
 
 word folder_file(const struct trace *trace, const char *name, word *size)
 {
-    char path[sizeof trace->folder + 16], *to = path;
-    for (const char *from = trace->folder; *from; from++)
-        *to++ = *from;
-    for (*to++ = '/'; *name; name++)
-        *to++ = *name;
-    *to = 0;
+    char path[sizeof trace->folder + 16];
+    append(append(append(path, trace->folder), "/"), name);
     return file_mapped(path, size);
 }
 

@@ -65,11 +65,8 @@ static word size_of_all(const struct iovec *parts, word count)
 /* At once: others write there as well. The kernel reads what is not there to be read without a fault. */
 static int append_to_file(const struct iovec *parts, word count)
 {
-    char path[sizeof gdbcuda_trace.folder + 16], *to = path;
-    for (const char *from = gdbcuda_trace.folder; *from; from++)
-        *to++ = *from;
-    for (const char *from = "/" PYTHON_STACKS; *from || (*to = 0); from++)
-        *to++ = *from;
+    char path[sizeof gdbcuda_trace.folder + 16];
+    append(append(path, gdbcuda_trace.folder), "/" PYTHON_STACKS);
     long file = system_call(SYS_open, (word)path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0, 0);
     if (FAILED(file))
         return 0;
@@ -106,7 +103,7 @@ static int append_to_memory(const word *ring, const struct iovec *parts, word co
     return system_call(SYS_process_vm_readv, ring[RING_PID], (word)&to, 1, (word)parts, count, 0) == (long)size;
 }
 
-static int append(const word *ring, const struct iovec *parts, word count)
+static int append_parts(const word *ring, const struct iovec *parts, word count)
 {
     return gdbcuda_trace.folder[0] ? append_to_file(parts, count) : append_to_memory(ring, parts, count);
 }
@@ -129,14 +126,14 @@ static int code_told(struct python_reader *reader, word code, word id)
     head[TOLD_NAME_SIZE] = name.iov_len;
     head[TOLD_LINES_SIZE] = lines.iov_len;
     struct iovec parts[] = {{head, sizeof head}, file, name, lines};
-    return append(reader->ring, parts, 4);
+    return append_parts(reader->ring, parts, 4);
 }
 
 static int stack_told(const word *ring, word id, word count, word *frames)
 {
     word head[] = {MAGIC_STACK, id, count};
     struct iovec parts[] = {{head, sizeof head}, {frames, count * 2 * sizeof(word)}};
-    return append(ring, parts, 2);
+    return append_parts(ring, parts, 2);
 }
 
 word python_stack(const word *ring, word ticks)

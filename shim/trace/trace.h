@@ -163,6 +163,15 @@ static inline word length(const char *text)
     return found;
 }
 
+/* To where the next text goes. */
+static inline char *append(char *to, const char *text)
+{
+    while (*text)
+        *to++ = *text++;
+    *to = 0;
+    return to;
+}
+
 static inline const char *base_name(const char *path)
 {
     const char *found = path;
