@@ -45,7 +45,7 @@ def variables_read(subject: Subject) -> Answer:
     if api_of(subject.library.soname):
         return None
     adapter, found = _adapter(subject), variables_of(subject)
-    told = adapter.environment if adapter is not None else {}
+    told = adapter.environment if isinstance(adapter, Adapter) else {}
     names = [*found, *(name for name in told if not any(fnmatchcase(one, name) for one in found))]
     if not names:
         return None
@@ -64,15 +64,10 @@ def _told(environment: Mapping[str, str], name: str) -> str:
     do="use a gdb whose Python has all of its library; gdbcuda check, in a shell, has one of its own",
 )  # fmt: skip
 def adapter_unread(subject: Subject) -> Answer:
-    path = adapter_file.found_beside(subject.library.path)
-    try:
-        if path:
-            adapter_file.read(path)
-    except adapter_file.NoReader as problem:
-        return f"{os.path.basename(path)} is not read: {problem}"
-    except UserError:  # adapter-wrong tells
-        pass
-    return None
+    problem = _adapter(subject)
+    if not isinstance(problem, adapter_file.NoReader):
+        return None
+    return f"{os.path.basename(adapter_file.found_beside(subject.library.path))} is not read: {problem}"
 
 
 @check(
@@ -81,13 +76,9 @@ def adapter_unread(subject: Subject) -> Answer:
     do="mend the file; gdbcuda help own-books says what is in one",
 )  # fmt: skip
 def adapter_wrong(subject: Subject) -> Answer:
-    path = adapter_file.found_beside(subject.library.path)
-    try:
-        adapter = adapter_file.read(path) if path else None
-    except adapter_file.NoReader:
-        return None
-    except UserError as problem:
-        return str(problem)
+    adapter = _adapter(subject)
+    if isinstance(adapter, UserError):
+        return None if isinstance(adapter, adapter_file.NoReader) else str(adapter)
     if adapter is None or not subject.hidden_is_known:
         return None
     missing = [name for name in adapter.functions if not _is_defined(subject, name)]
@@ -101,9 +92,10 @@ def _is_defined(subject: Subject, name: str) -> bool:
     return last in subject.defined or any(last in one for one in subject.defined if one.startswith("_Z"))
 
 
-def _adapter(subject: Subject) -> Adapter | None:
+def _adapter(subject: Subject) -> Adapter | UserError | None:
+    """Or why it is not to be had."""
     path = adapter_file.found_beside(subject.library.path)
     try:
         return adapter_file.read(path) if path else None
-    except UserError:  # adapter-wrong tells
-        return None
+    except UserError as problem:
+        return problem
