@@ -18,7 +18,7 @@ FOLLOWS = 10e-6  # seconds between two pieces of work of which the second has wa
 
 
 class NamedWork(NamedTuple):
-    """All of one name. RunTimes in seconds; ``queue`` from the begin of the call to the start on the GPU, -1 where the
+    """All of one name. Times in seconds; ``queue`` from the begin of the call to the start on the GPU, -1 where the
     calls are not known."""
 
     name: str

@@ -24,4 +24,3 @@ def here(owner: Image) -> str:
         return path_of(owner)
     found = objfile_of(owner.name)
     return strip_prefix((found.filename if found is not None else None) or owner.name)
-
