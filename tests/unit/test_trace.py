@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -15,13 +14,12 @@ from pathlib import Path
 
 import pytest
 from of_two_versions import OF_ONE_VERSION, compile_older
-from shim_support import HOOK, OLDER_LIBC, SHIM, Run
+from shim_support import HOOK, SHIM, Run
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
 from gdbcuda.rings.ring_file import RingFile
 
 __all__ = ["trace", "traced"]  # the fixtures
-REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
 pytestmark = needs_recorder
 
 
@@ -213,154 +211,9 @@ def test_the_call_that_crashes_is_the_last_one(trace: Trace, traced: Path) -> No
     assert re.search(r"cuDeviceGetCount\(count=0x8\) \.\.\. not over  by main at traced\.c:\d+\n", shown)
 
 
-def test_children_have_files_of_their_own(trace: Trace, traced: Path) -> None:
-    found = trace(traced, "fork", "5")
-    assert Counter(call["pid"] for call in found.calls() if call["name"] == "cuDeviceGet").most_common(1)[0][1] == 10
-    assert sorted(Counter(call["pid"] for call in found.calls()).values()) == [5, 6, 7, 11]
-    assert len(list(found.folder.glob("*.process"))) == 4
-
-
-VFORKED = """
-#include <sys/wait.h>
-#include <unistd.h>
-int cuInit(unsigned), cuDriverGetVersion(int *);
-int main(void)
-{
-    int version;
-    cuInit(0);
-    pid_t child = vfork();
-    if (!child) {
-        cuDriverGetVersion(&version);
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    return cuDriverGetVersion(&version);
-}
-"""
-
-
-def test_a_child_of_vfork_has_its_parents_file(trace: Trace, shim: Path, tmp_path: Path) -> None:
-    """It has the parent's memory, and what is bound there is the parent's: so is what tells its name."""
-    program = tmp_path / "vforked"
-    line = ["gcc", "-x", "c", "-", "-o", str(program), "-Wl,-z,lazy", f"-L{shim}/standin", "-lcuda", *OLDER_LIBC]
-    subprocess.run(line, input=VFORKED, text=True, check=True)
-    found = trace(program)
-    assert found.done.returncode == 0 and found.counts() == {"cuInit": 1, "cuDriverGetVersion": 2}
-    assert len(list(found.folder.glob("*.process"))) == 1
-
-
-def test_processes_are_named_by_their_rank(trace: Trace, traced: Path) -> None:
-    """As torchrun and mpirun tell it."""
-    found = trace("/bin/sh", "-c", f"RANK=1 LOCAL_RANK=0 {traced} exit 3; OMPI_COMM_WORLD_LOCAL_RANK=3 {traced} exit 3")
-    heads = re.findall(r"^-- process \d+ (.*)", found.log("memory").stdout, re.MULTILINE)
-    assert heads == [f"{traced.name}, rank 1", f"{traced.name}, local rank 3"]
-    events = json.loads(found.log("export").stdout)["traceEvents"]
-    names = [one["args"]["name"] for one in events if one["name"] == "process_name"]
-    assert sorted(names) == [f"{traced.name}, local rank 3", f"{traced.name}, rank 1"]
-
-
-WORKERS = """
-import ctypes, os, sys
-driver = ctypes.CDLL("libcuda.so.1")
-driver.cuInit(0)
-for rank in range(2):
-    if not os.fork():
-        os.environ["LOCAL_RANK"] = os.environ["RANK"] = str(rank)
-        driver.cuInit(0)
-        os._exit(0)
-for rank in range(2):
-    os.wait()
-"""
-
-
-def test_a_rank_that_the_worker_sets_itself(trace: Trace) -> None:
-    """As what torch.multiprocessing.spawn starts does, and vLLM; its parent is none."""
-    found = trace(sys.executable, "-c", WORKERS)
-    name = os.path.basename(os.path.realpath(sys.executable))
-    heads = re.findall(r"^-- process \d+ (.*)", found.log("memory").stdout, re.MULTILINE)
-    assert sorted(heads) == [name, f"{name}, rank 0", f"{name}, rank 1"]
-
-
-def test_a_program_that_runs_another_is_followed(trace: Trace, run: Run) -> None:
-    found = trace("fork_exec")
-    assert found.done.stdout == run("fork_exec").stdout
-    assert len({call["pid"] for call in found.calls()}) > 1
-
-
 def test_threads_that_come_one_after_another(trace: Trace, traced: Path) -> None:
     found = trace(traced, "threads", "10")
     assert sorted(Counter(call["thread"] for call in found.calls()).values()) == [10, 11, 12, 13, 14, 21]
-
-
-@pytest.mark.parametrize("hook", [HOOK, "sample/minimal_hook.so", "sample/forgetful_hook.so"])
-@pytest.mark.parametrize("program", ["proc_address", "dlsym_alloc", "deepbind", "nvml_dlopen", "next_order"])
-def test_who_asks_by_name_is_answered_as_without_us(
-    trace: Trace, run: Run, shim: Path, program: str, hook: str
-) -> None:
-    alone, found = (
-        run(program, preload=[hook], stdin=REQUESTS),
-        trace(program, stdin=REQUESTS, options=("--hook", str(shim / hook))).done,
-    )
-    assert (found.returncode, found.stdout) == (alone.returncode, alone.stdout)
-
-
-def test_what_cu_get_proc_address_hands_out_is_recorded(trace: Trace) -> None:
-    found = trace("proc_address", stdin=REQUESTS)
-    (first, *_) = found.calls("--function", "cuGetProcAddress")
-    asked = first["name"], first["arguments"]["symbol"], first["result"]
-    assert asked == ("cuGetProcAddress_v2", "cuMemAlloc", "CUDA_SUCCESS")
-
-
-PASSES_ON = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-typedef int (*ask)(const char *, void **, int, unsigned long, int *);
-int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
-{
-    return ((ask)dlsym(RTLD_NEXT, "cuGetProcAddress_v2"))(symbol, found, version, flags, status);
-}
-"""
-
-
-def test_a_request_that_is_passed_on_is_no_change(trace: Trace, tmp_path: Path) -> None:
-    """The hook library is handed out what records, and is noted to hand out the driver's."""
-    hook = tmp_path / "libpasses.so"
-    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", hook, "-", *OLDER_LIBC], input=PASSES_ON, text=True,
-                   check=True)  # fmt: skip
-    found = trace("proc_address", stdin=REQUESTS, options=("--hook", str(hook)))
-    asked = found.calls("--function", "cuGetProcAddress")
-    assert {call["layer"] for call in asked} == {"hook", "driver"}
-    assert "0 of 5 requests for function addresses got another answer" in found.log("changes").stdout
-
-
-ANSWERS_NUMBERS = """
-int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
-{
-    (void)symbol, (void)version, (void)flags, (void)status;
-    *found = (void *)0x1234567890abcdef;
-    return 0;
-}
-"""
-PRINTS_ANSWER = """
-#include <stdio.h>
-int cuGetProcAddress_v2(const char *, void **, int, unsigned long, int *);
-int main(void)
-{
-    void *found = 0;
-    cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
-    return printf("%p\\n", found) < 0;
-}
-"""
-
-
-def test_what_is_handed_out_and_is_no_address_stays_as_it_is(trace: Trace, tmp_path: Path) -> None:
-    library, program = tmp_path / "libnumbers.so", tmp_path / "prints"
-    for made, source, flags in ((library, ANSWERS_NUMBERS, ["-shared", "-fPIC"]), (program, PRINTS_ANSWER, [library])):
-        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
-                       input=source, text=True, check=True)  # fmt: skip
-    found = trace(program)
-    assert found.done.stdout == "0x1234567890abcdef\n"
-    assert [call["name"] for call in found.calls()] == ["cuGetProcAddress_v2"]
 
 
 def test_names_that_nobody_has_are_there_for_nobody(trace: Trace, traced: Path) -> None:

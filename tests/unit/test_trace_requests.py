@@ -1,0 +1,85 @@
+"""gdbcuda trace: functions that are asked for by name, and handed out."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from shim_support import HOOK, OLDER_LIBC, Run
+from traced_programs import Trace, needs_recorder, trace, traced
+
+__all__ = ["trace", "traced"]  # the fixtures
+REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
+pytestmark = needs_recorder
+
+
+@pytest.mark.parametrize("hook", [HOOK, "sample/minimal_hook.so", "sample/forgetful_hook.so"])
+@pytest.mark.parametrize("program", ["proc_address", "dlsym_alloc", "deepbind", "nvml_dlopen", "next_order"])
+def test_who_asks_by_name_is_answered_as_without_us(
+    trace: Trace, run: Run, shim: Path, program: str, hook: str
+) -> None:
+    alone, found = (
+        run(program, preload=[hook], stdin=REQUESTS),
+        trace(program, stdin=REQUESTS, options=("--hook", str(shim / hook))).done,
+    )
+    assert (found.returncode, found.stdout) == (alone.returncode, alone.stdout)
+
+
+def test_what_cu_get_proc_address_hands_out_is_recorded(trace: Trace) -> None:
+    found = trace("proc_address", stdin=REQUESTS)
+    (first, *_) = found.calls("--function", "cuGetProcAddress")
+    asked = first["name"], first["arguments"]["symbol"], first["result"]
+    assert asked == ("cuGetProcAddress_v2", "cuMemAlloc", "CUDA_SUCCESS")
+
+
+PASSES_ON = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+typedef int (*ask)(const char *, void **, int, unsigned long, int *);
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
+{
+    return ((ask)dlsym(RTLD_NEXT, "cuGetProcAddress_v2"))(symbol, found, version, flags, status);
+}
+"""
+
+
+def test_a_request_that_is_passed_on_is_no_change(trace: Trace, tmp_path: Path) -> None:
+    """The hook library is handed out what records, and is noted to hand out the driver's."""
+    hook = tmp_path / "libpasses.so"
+    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", hook, "-", *OLDER_LIBC], input=PASSES_ON, text=True,
+                   check=True)  # fmt: skip
+    found = trace("proc_address", stdin=REQUESTS, options=("--hook", str(hook)))
+    asked = found.calls("--function", "cuGetProcAddress")
+    assert {call["layer"] for call in asked} == {"hook", "driver"}
+    assert "0 of 5 requests for function addresses got another answer" in found.log("changes").stdout
+
+
+ANSWERS_NUMBERS = """
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
+{
+    (void)symbol, (void)version, (void)flags, (void)status;
+    *found = (void *)0x1234567890abcdef;
+    return 0;
+}
+"""
+PRINTS_ANSWER = """
+#include <stdio.h>
+int cuGetProcAddress_v2(const char *, void **, int, unsigned long, int *);
+int main(void)
+{
+    void *found = 0;
+    cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
+    return printf("%p\\n", found) < 0;
+}
+"""
+
+
+def test_what_is_handed_out_and_is_no_address_stays_as_it_is(trace: Trace, tmp_path: Path) -> None:
+    library, program = tmp_path / "libnumbers.so", tmp_path / "prints"
+    for made, source, flags in ((library, ANSWERS_NUMBERS, ["-shared", "-fPIC"]), (program, PRINTS_ANSWER, [library])):
+        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
+                       input=source, text=True, check=True)  # fmt: skip
+    found = trace(program)
+    assert found.done.stdout == "0x1234567890abcdef\n"
+    assert [call["name"] for call in found.calls()] == ["cuGetProcAddress_v2"]
