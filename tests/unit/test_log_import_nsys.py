@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from imported_traces import GDBCUDA, WAITS_OF_NSYS, export_of_nsys, imported, lo
 from shim_support import ROOT
 
 from gdbcuda.errors import UserError
+from gdbcuda.log import progress
 from gdbcuda.log.foreign import importing
 
 
@@ -84,6 +87,21 @@ def test_an_import_comes_back_from_our_export(tmp_path: Path) -> None:
     found = [[(one["arguments"], one["out"]) for one in shown(one)] for one in (log, again)]
     assert found[0] == found[1] and found[0][0] == ({"size": 64, "device": 0}, {"devPtr": "0x7f0000000000"})
     assert '"name":"GPU waits of thread 4712"' in again.read_text()
+
+
+def test_how_far_it_has_come_is_shown_at_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five million events take minutes: half of the time they are read, half of it the log is written."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "OFTEN", 0.0)
+    export_of_nsys(tmp_path / "report.sqlite")
+    calls = importing.read(str(tmp_path / "report.sqlite"))
+    assert " 20 %" in terminal.getvalue() and "100 %" in terminal.getvalue()
+    terminal.truncate(0)
+    calls.write(str(tmp_path / "calls.jsonl"), "")
+    assert "100 %" in terminal.getvalue() and terminal.getvalue().endswith("\r")
 
 
 @pytest.mark.parametrize(("table", "column"), [

@@ -38,7 +38,9 @@ def read(path: str, calls: TimedCalls) -> None:
     try:
         connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
-            Export(connection, calls).read()
+            export = Export(connection, calls)
+            export.read()
+            export.tables.progress.close()
         finally:
             connection.close()
     except (sqlite3.Error, OverflowError, UnicodeDecodeError) as problem:  # the last: of a name that is none

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from gdbcuda.log.progress import Progress
+
 NANOSECONDS = 1e9
 # The driver's calls are among the runtime's in most versions, and have a table of their own in others.
 RUNTIME, DRIVER, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "StringIds"
@@ -15,6 +17,7 @@ KERNEL, MEMCPY, MEMSET, GRAPH, WAIT = (f"CUPTI_ACTIVITY_KIND_{one}" for one in
 OF_CALLS, OF_WORK = ("start", "end", "globalTid", "nameId"), ("start", "end", "deviceId", "streamId")
 NEEDED = {STRINGS: ("id", "value"), **dict.fromkeys((RUNTIME, DRIVER), OF_CALLS),
           **dict.fromkeys((KERNEL, MEMCPY, MEMSET, GRAPH), OF_WORK)}  # columns that all versions have
+LONG = (RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, GRAPH, WAIT)  # tables that take time
 LANE_BITS = 24
 Row = dict[str, Any]
 
@@ -27,7 +30,18 @@ class Tables:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")  # a view may compute for ever
         self.names = {name for (name,) in found if isinstance(name, str)}
+        self.progress = Progress(sum(map(self.length, LONG)))
         self.strings = {row.get("id"): row.get("value") for row in self.rows(STRINGS)}
+
+    def length(self, table: str) -> int:
+        """About, without reading it; 0 where that cannot be told. What is no table may compute for ever."""
+        if table not in self.names:
+            return 0
+        try:
+            found = self.connection.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0]
+        except sqlite3.Error:  # it has no such numbers
+            return 0
+        return max(found, 0) if type(found) is int else 0
 
     def rows(self, table: str) -> Iterator[Row]:
         if table in self.names:
@@ -38,8 +52,11 @@ class Tables:
                 unread = f"a row of {table}, which has no column {missing} (of an unknown version of nsys?)"
                 self.problems[unread] += sum(1 for _ in cursor)
                 return
+            is_long = table in LONG
             for row in cursor:
                 yield dict(zip(names, row))
+                if is_long:
+                    self.progress(1)
 
 
 def lane_of(where: Any) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.log.foreign import gpu_lanes
 from gdbcuda.log.foreign.gpu_lanes import Lane
+from gdbcuda.log.progress import Progress
 
 OURS = ("app", "runtime", "hook", "driver", "kernel", GPU)  # layers that a file of ours may name
 LONGEST_NAME = 4096
@@ -147,17 +148,20 @@ class TimedCalls:
         causes = {call.number: self.causes[key].number for call, key in self.caused if key in self.causes}
         sink = JsonLines(path, self.head(program, began))
         self.write_names(sink)
+        progress = Progress(len(self.calls))
         for is_end, call in as_it_happened(self.calls):
             origin = origins[call.number]
             if is_end:
                 call.out = known(self.outs.get(origin, ""))
                 sink.exit(call)
+                progress(1)
             else:
                 cause = {"call": causes[call.number]} if call.number in causes else {}
                 call.arguments = {**known(self.texts[origin]), **cause}
                 sink.entry(call)
             call.arguments = call.out = NOTHING
         sink.close()
+        progress.close()
         return len(self.calls)
 
     def put_in_order(self) -> None:
