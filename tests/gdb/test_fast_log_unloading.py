@@ -84,3 +84,15 @@ def test_what_was_not_recorded_is_said_when_it_has_gone_too(local: Scenario, com
     names = "cuMemCreate cuMemAlloc_v2"
     text = local.run(program, f"cuda-log start --fast {names}", "RUN", "cuda-log", hook=None, arguments=(str(library),))
     assert "Not recorded: 1 of 2 functions (its own code jumps back into its first bytes (+3)): cuMemCreate.\n" in text
+
+
+def test_that_calls_are_missing_is_said_when_it_has_come_again(local: Scenario, compile_c) -> None:
+    """And when the program has run again: the log has the calls of both."""
+    library = compile_c("libloops.so", LOOPING, "-shared", "-O2")
+    program = compile_c("opening", OPENING, "-ldl")
+    entry = ("tbreak cuMemAlloc_v2", "RUN", "continue", "cuda-log", "RUN", "cuda-log")
+    words = ("cuda-log start --fast cuMemAlloc_v2", "set breakpoint pending on", *entry)
+    text = local.run(program, *words, hook=None, arguments=(str(library),))
+    assert "; 3 calls kept." in text, text
+    said = "in whose first bytes a thread may have been as the program went on: cuMemAlloc_v2.\n"
+    assert text.count(f"\nCalls may be missing of functions {said}") == 2, text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
+from gdbcuda.calls.missing import MOST_NAMED, MissingCalls
 from gdbcuda.calls.references import WHY_LOST
 from gdbcuda.condition import typed
 from gdbcuda.errors import UserError
@@ -14,18 +15,12 @@ from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.recording.footprint import RecordWish
-from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.rings import ring_layout
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
 
-MOST_NAMED = 4
-GAVE_WAY = "Calls are missing of functions where a breakpoint is among the first bytes, so that no jump fits there"
-WAS_ENTERED = "Calls may be missing of functions in whose first bytes a thread may have been as the program went on"
-OVERWRITTEN = "Calls are missing of functions whose first bytes somebody has changed meanwhile, as a uprobe does"
-WAS_LEFT = "Calls are missing that come in behind a hook library's jump, and are in a log without --fast"
 IN_GDB = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)
 
 
@@ -100,31 +95,21 @@ def lost_text(lost: Mapping[str, int]) -> list[str]:
 
 def left_out(recorder: RingRecorder) -> Iterator[str]:
     """The most frequent reason first; of functions too that have gone with their object."""
-    names: dict[str, list[str]] = {}
     at_work = recorder.at_work()
-    patches = [(state.spots[at].symbol, one) for state in at_work for at, one in state.patches.items()
-               if at in state.spots]  # fmt: skip
-    for spot, why in (one for state in at_work for one in state.left_alone.values()):
-        names.setdefault(why, []).append(spot.symbol)
-    for (_, symbol), left in (one for state in at_work for one in state.unloaded.items()):
-        if isinstance(left, str):
-            names.setdefault(left, []).append(symbol)
-        else:
-            patches.append((symbol, left))
-    total = len(patches) + sum(map(len, names.values()))
+    names: dict[str, list[str]] = {}
+    for name, why in (pair for state in at_work for pair in state.not_recorded()):
+        names.setdefault(why, []).append(name)
+    total = sum(state.wanted() for state in at_work)
     for why, those in sorted(names.items(), key=lambda one: -len(one[1])):
         which = "of each: " if len(those) > 1 else ""
         named = some(list(dict.fromkeys(those)), MOST_NAMED)
         yield f"Not recorded: {len(those)} of {total} functions ({which}{why}): {named}."
-    yield from missing(patches)
+    yield from missing(recorder).lines({name for those in names.values() for name in those})
 
 
-def missing(patches: Sequence[tuple[str, EntryPatch]]) -> Iterator[str]:
-    gave_way = dict.fromkeys(name for name, one in patches if one.gave_way)
-    was_entered = dict.fromkeys(name for name, one in patches if one.was_entered and not one.gave_way)
-    overwritten = dict.fromkeys(name for name, one in patches if one.was_overwritten)
-    left = dict.fromkeys(name for name, one in patches if one.was_left)
-    told = ((GAVE_WAY, gave_way), (WAS_ENTERED, was_entered), (OVERWRITTEN, overwritten), (WAS_LEFT, left))
-    for why, names in told:
-        if names:
-            yield f"{why}: {some(list(names), MOST_NAMED)}."
+def missing(recorder: RingRecorder) -> MissingCalls:
+    """Of all processes."""
+    found = MissingCalls()
+    for one in [recorder.missing_before, *(state.found_missing() for state in recorder.processes.all())]:
+        found.update(one)
+    return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.calls.missing import GAVE_WAY, OVERWRITTEN, WAS_ENTERED, WAS_LEFT
 from gdbcuda.elf.code.probed_jump import INT3, is_int3_in_jump, without_jump
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
@@ -38,6 +39,12 @@ class EntryPatch:
     def inside(self) -> range:
         """Behind the first byte."""
         return range(self.address + 1, self.address + len(self.jump))
+
+    def missing(self) -> Iterator[str]:
+        """Why calls are missing of the function."""
+        flags = {GAVE_WAY: self.gave_way, WAS_ENTERED: self.was_entered, OVERWRITTEN: self.was_overwritten,
+                 WAS_LEFT: self.was_left}  # fmt: skip
+        return (why for why, is_so in flags.items() if is_so)
 
     def write(self, memory: process.WritableMemory, taken: Set[int]) -> None:
         """``taken``: where gdb may have breakpoints."""

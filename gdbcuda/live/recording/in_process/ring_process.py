@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Callable
 
 import gdb
 
+from gdbcuda.calls.missing import BEFORE, MissingCalls
 from gdbcuda.calls.record import Call
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
+from gdbcuda.live.frames import code_places, condition_words
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.host import console
 from gdbcuda.live.layers import table_version
@@ -40,10 +42,11 @@ from gdbcuda.rings.ring_functions import RecordedFunction
 class RingProcess:
     """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
     why; ``unloaded``: of functions that have gone with their object, by file and symbol, the one or the other;
-    ``fresh``: in objects that have just been loaded; ``threads``: gdb's numbers, by the kernel's; ``calls``: by
-    ring; ``read``: what is not decoded yet; ``watches``: on calls that matter; ``far``: too far for a jump;
-    ``looked_at``: calls past libc that are watched; ``careful``: why it makes no system call, where none was seen;
-    ``python_for``: functions whose calls get their lines of Python, as ``pythons`` knows them."""
+    ``missing``: what is known of them also when they have come again; ``fresh``: in objects that have just been loaded;
+    ``threads``: gdb's numbers, by the kernel's; ``calls``: by ring; ``read``: what is not decoded yet; ``watches``: on
+    calls that matter; ``far``: too far for a jump; ``looked_at``: calls past libc that are watched; ``careful``: why it
+    makes no system call, where none was seen; ``python_for``: functions whose calls get their lines of Python, as
+    ``pythons`` knows them."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class RingProcess:
     patches: dict[int, EntryPatch] = field(default_factory=dict)
     left_alone: dict[int, tuple[PlantingSpot, str]] = field(default_factory=dict)
     unloaded: dict[tuple[str, str], EntryPatch | str] = field(default_factory=dict)
+    missing: MissingCalls = field(default_factory=MissingCalls)
     fresh: list[EntryPatch] = field(default_factory=list)
     reader: RingReader | None = None
     threads: dict[int, int] = field(default_factory=dict)
@@ -183,8 +187,32 @@ class RingProcess:
                 process.PATCHED().pop(address)
             if spot is not None and left is not None:
                 self.unloaded[spot.file, spot.symbol] = left
+                self.missing.note(spot.symbol, [BEFORE] if isinstance(left, str) else left.missing())
         self.far = [one for one in self.far if one.spot.address not in gone]
         slots.forget(gone)
+
+    def not_recorded(self) -> Iterator[tuple[str, str]]:
+        """Names of functions, and why; also of those that are not loaded now."""
+        for spot, why in self.left_alone.values():
+            yield spot.symbol, why
+        for (_, symbol), left in self.unloaded.items():
+            if isinstance(left, str):
+                yield symbol, left
+
+    def wanted(self) -> int:
+        """How many functions were to be recorded."""
+        return len(self.spots.keys() & self.patches.keys()) + len(self.left_alone) + len(self.unloaded)
+
+    def found_missing(self, is_over: bool = False) -> MissingCalls:
+        """``is_over``: the process has ended."""
+        found = MissingCalls()
+        found.update(self.missing)
+        for address, patch in self.patches.items():
+            if address in self.spots:
+                found.note(self.spots[address].symbol, patch.missing())
+        for name, _ in self.not_recorded() if is_over else ():
+            found.note(name, [BEFORE])
+        return found
 
     def decode(self, number: int, epoch: float, is_wanted: Callable[[Call], bool]) -> tuple[list[Call], list[Call]]:
         """The calls that have begun and those that have ended, by what was read; ``number`` is the first one's."""
@@ -201,6 +229,12 @@ class RingProcess:
         for log in logs:
             log.ended.clear()
         return calls, ended
+
+    def is_from(self, callers: Sequence[str], call: Call) -> bool:
+        """(A call has the word for its stack of Python until that is named.)"""
+        if not callers or self.pythons.is_from(call.python, callers):
+            return True
+        return any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
 
     def lost(self) -> dict[str, int]:
         return self.reader.lost() if self.reader is not None else {}

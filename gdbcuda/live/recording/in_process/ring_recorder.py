@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import gdb
 
 from gdbcuda.calls import record
+from gdbcuda.calls.missing import MissingCalls
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import Sink, by_time
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
-from gdbcuda.live.frames import code_places, condition_words
+from gdbcuda.live.frames import code_places
 from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host import console, cycles, inferiors, interrupts
@@ -57,6 +58,7 @@ class RingRecorder(LogNotes):
         super().__init__(wish, found)
         self.processes: PerInferior[RingProcess] = PerInferior(RingProcess, self.end_process)
         self.lost_before: Counter[str] = Counter()
+        self.missing_before = MissingCalls()
         self.ended: list[RingProcess] = []  # the last one: where gdb follows a fork, the parent
         trampoline_space.RECORDED.append(self.beside_guard)
 
@@ -220,17 +222,10 @@ class RingRecorder(LogNotes):
     @cycles.are_not_looked_for()
     def tell(self, state: RingProcess) -> None:
         """Done by half, calls would be told twice."""
-        calls, ended = state.decode(self.number, self.epoch, lambda call: self.is_wanted(state, call))
+        calls, ended = state.decode(self.number, self.epoch, lambda call: state.is_from(self.wish.callers, call))
         state.pythons.name(calls)
         self.number += len(calls)
         self.pass_on(calls, ended)
-
-    def is_wanted(self, state: RingProcess, call: Call) -> bool:
-        """(A call has the word for its stack of Python until that is named.)"""
-        callers = self.wish.callers
-        if not callers or state.pythons.is_from(call.python, callers):
-            return True
-        return any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
 
     def pass_on(self, begun: Sequence[Call], ended: Collection[Call]) -> None:
         for is_end, call in by_time(begun, ended):
@@ -255,6 +250,7 @@ class RingRecorder(LogNotes):
         trash.extend(state.watches or ())
         sweep()
         self.lost_before.update(state.lost())
+        self.missing_before.update(state.found_missing(is_over=True))
         self.ended = [state]
 
     def close(self) -> None:
