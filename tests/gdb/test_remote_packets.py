@@ -207,7 +207,9 @@ def test_a_log_record(session: Session) -> None:
     assert own_reads in (1, 2)  # gdb 15 and newer look again as they learn of which process it is
     assert watched <= 12 * own_reads  # each that looks on is such a breakpoint: ten resolvers of the hook
     own = costs(plain, 1)[0]  # gdb stops at each dlopen where ld.so has no probes (Debian 13)
-    most = planted + 18 * records + 2 * own
+    recording -= reads_of_a_byte(link, "1", "2")  # where a breakpoint is new; gdb 15 and newer do it twice
+    # Of a stack gdb reads lines of 64 bytes: by the length of the environment a frame is in one or two of them.
+    most = planted + 17 * records + 2 * own
     assert recording <= most, (
         "each breakpoint is written once, and stays while the program stands: " + kinds(link.between("1", "2"))
     )

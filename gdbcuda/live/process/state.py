@@ -59,7 +59,8 @@ def is_remote() -> bool:
 def machine() -> str:
     """ "x86-64" or "aarch64", as gdbcuda.machine.abi names them; UserError for anything else. Without a program:
     gdb's own, for an IDE's commands may come before its program (gdb itself then assumes an i386)."""
-    name = architecture().name() if program() or is_alive() else os.uname().machine.replace("x86_64", "i386:x86-64")
+    own = os.uname().machine.replace("x86_64", "i386:x86-64")
+    name = architecture().name() if program() or is_alive() else own
     if name.startswith("i386:x86-64"):
         return "x86-64"
     if name.startswith("aarch64"):
@@ -68,11 +69,9 @@ def machine() -> str:
 
 
 def architecture() -> gdb.Architecture:
-    try:
-        return gdb.selected_frame().architecture()
-    except gdb.error:
-        inferior = gdb.selected_inferior()
-        return inferior.architecture()
+    """Of the process, not of a frame: for one gdb unwinds, and reads the stack for that."""
+    inferior = gdb.selected_inferior()
+    return inferior.architecture()
 
 
 def program_space() -> gdb.Progspace:

@@ -12,7 +12,7 @@ from gdbcuda.machine import abi
 
 
 class CallMachine(NamedTuple):
-    """What a call is told by; asked once, for gdb finds the architecture out from a frame, and that costs 40 us."""
+    """What a call is told by."""
 
     stack_pointer: str
     result: str
