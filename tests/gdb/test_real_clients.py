@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote: NVIDIA's own runtime, and nvidia-ml-py in a Python process."""
+"""Clients that nobody here wrote: NVIDIA's own runtime, and nvidia-ml-py and numba-cuda in a Python process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 import sys
 from pathlib import Path
 
+import numba_cuda
 import pytest
 from scenario import Scenario
 
 VENDORS_RUNTIME = Path("/usr/local/cuda/lib64/libcudart.so.13")
+needs_numba = pytest.mark.skipif(not numba_cuda.PYTHON.exists(), reason="no numba-cuda (scripts/numba_cuda.py gets it)")
 needs_runtime = pytest.mark.skipif(not VENDORS_RUNTIME.exists(), reason="NVIDIA's libcudart.so.13 is not installed")
 
 # As many hook libraries answer: the newest suffix that they have, whatever version and stream were asked for.
@@ -93,3 +95,39 @@ def test_nvidia_ml_py(scenario: Scenario, tmp_path: Path) -> None:
     asker = r"app _ctypes\S*?(?: \w+\(\)|\+0x[0-9a-f]+) "  # a distribution's Python is stripped
     assert re.search(r"dlsym of libgdbcuda-hook.so +nvmlShutdown in libnvidia-ml.so.1 +" + asker, text), text
     assert re.search(r"nvmlShutdown +app _ctypes\S+ +dlsym, request #\d+ +hook \S+ nvmlShutdown +hooked", text)
+
+
+ARRAY, OTHER = 'return cuda.device_array(1 << 20, "f4")', 'other = cuda.device_array(100, "f4")'
+LAUNCH = "scale[1 << 14, 64](weights, 2.0)"
+NUMBA = f"""from numba import cuda
+@cuda.jit
+def scale(data, factor):
+    data[cuda.grid(1)] *= factor
+def load_weights():
+    {ARRAY}
+def step(weights):
+    {LAUNCH}
+weights = load_weights()
+{OTHER}
+step(weights)
+"""
+NUMBA_LINES = {text.strip(): number for number, text in enumerate(NUMBA.splitlines(), 1)}
+
+
+@needs_numba
+def test_numba_cuda(local: Scenario, tmp_path: Path) -> None:
+    """Arrays, and a kernel that it compiles and launches: stops, the log and the books have the script's own lines."""
+    script = tmp_path / "job.py"
+    script.write_text(NUMBA)
+    text = local.run(numba_cuda.PYTHON, "cuda-log start cuMemAlloc cuMemFree cuLaunchKernelEx",
+                     "cuda-break cuMemAlloc if caller in load_weights", "cuda-break cuLaunchKernelEx",
+                     "run", "bt", "continue", "continue", "cuda-log show", "cuda-memory leaks",
+                     hook=None, arguments=(str(script),))  # fmt: skip
+    allocates, launches = NUMBA_LINES[ARRAY], NUMBA_LINES[LAUNCH]
+    stop = r"^Breakpoint \d  driver libcuda\.so\S*  (\w+)\(.*\n +called by job\.py:(\d+) in (\w+)\(\), numba_cuda/"
+    stops = re.findall(stop, text, re.MULTILINE)
+    assert stops == [("cuMemAlloc_v2", str(allocates), "load_weights"), ("cuLaunchKernelEx", str(launches), "step")]
+    assert re.search(rf"\[python\] load_weights \(\) at {script}:{allocates}\n", text)
+    assert re.search(rf" cuLaunchKernelEx\(.*gridDimX=16384, .* by step at job\.py:{launches}\n", text)
+    assert f"4194304 [4.00 MiB]  cuMemAlloc_v2  load_weights at job.py:{allocates} " in text
+    assert f"400                 cuMemAlloc_v2  <module> at job.py:{NUMBA_LINES[OTHER]} " in text
