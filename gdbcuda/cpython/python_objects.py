@@ -14,7 +14,7 @@ from gdbcuda.memory import Memory
 
 LONGEST_TEXT = 4096  # characters of a file's or a function's name
 LONGEST_TABLE = 1 << 20  # bytes of a line table
-UNKNOWN = "?"  # (shim/trace writes no text then, which `rings/trace_python.py` calls so)
+UNKNOWN = "?"  # (shim/trace writes no text then, which `rings/traced/trace_python.py` calls so)
 KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}  # bytes of a character
 
 

@@ -16,7 +16,7 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import with_counts
 
 if TYPE_CHECKING:
-    from gdbcuda.rings.trace_folder import TraceFolder
+    from gdbcuda.rings.traced.trace_folder import TraceFolder
 
 
 class LogSource:
@@ -55,6 +55,6 @@ class LogSource:
 def opened(path: str) -> LogFile | TraceFolder:
     if not os.path.isdir(path):
         return reader.LogFile(path)
-    from gdbcuda.rings.trace_folder import TraceFolder
+    from gdbcuda.rings.traced.trace_folder import TraceFolder
 
     return TraceFolder(path)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gdbcuda.api import vendor
 from gdbcuda.elf.layout import Segment
 from gdbcuda.observe.ranks import rank_of
-from gdbcuda.rings.trace_places import NamedCode
+from gdbcuda.rings.traced.trace_places import NamedCode
 
 DELETED = " (deleted)"
 OF_KERNEL = "[uprobes]"  # where calls return to that are watched

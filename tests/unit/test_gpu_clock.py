@@ -7,7 +7,7 @@ from gpu_records import header, record
 from gdbcuda.gpu.gpu_calls import GpuReading
 from gdbcuda.gpu.gpu_clock import GpuClock
 from gdbcuda.gpu.gpu_file import ClockLook, gpu_file
-from gdbcuda.rings.trace_gpu import by_thread
+from gdbcuda.rings.traced.trace_gpu import by_thread
 
 REALTIME = 1_800_000_000_000_000_000  # a float has not the digits
 

@@ -18,7 +18,7 @@ from gdbcuda.gpu import cupti_files, gpu_words
 from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_file import GpuFile, gpu_file
-from gdbcuda.rings.trace_gpu import by_thread
+from gdbcuda.rings.traced.trace_gpu import by_thread
 
 REALTIME = 1_800_000_000_000_000_000  # a float has not the digits
 PLACE = {"START": REALTIME + 5_000, "END": REALTIME + 9_000, "CORRELATION": 3, "STREAM": 7}

@@ -17,7 +17,7 @@ from of_two_versions import OF_ONE_VERSION, compile_older
 from shim_support import HOOK, SHIM, Run
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
-from gdbcuda.rings.ring_file import RingFile
+from gdbcuda.rings.traced.ring_file import RingFile
 
 __all__ = ["trace", "traced"]  # the fixtures
 pytestmark = needs_recorder

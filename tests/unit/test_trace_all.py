@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
-from gdbcuda.rings.kept_calls import sizes_in
 from gdbcuda.rings.ring_layout import FILE_HEADER, PAST_ROOM, RECORD, RING, RING_HEADER, RING_RECORD, WORD
+from gdbcuda.rings.traced.kept_calls import sizes_in
 
 __all__ = ["trace", "traced"]  # the fixtures
 FEW = ("--all", "--last", "1000")

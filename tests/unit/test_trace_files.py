@@ -16,8 +16,6 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
-from gdbcuda.rings import ring_file, trace_folder
-from gdbcuda.rings.kept_calls import SMALLEST
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_layout import (
     A_FOLDER,
@@ -39,8 +37,10 @@ from gdbcuda.rings.ring_layout import (
     STACK_BIT,
     WORD,
 )
-from gdbcuda.rings.thread_file import RingCopies, ThreadFile
-from gdbcuda.rings.trace_folder import TraceFolder
+from gdbcuda.rings.traced import ring_file, trace_folder
+from gdbcuda.rings.traced.kept_calls import SMALLEST
+from gdbcuda.rings.traced.thread_file import RingCopies, ThreadFile
+from gdbcuda.rings.traced.trace_folder import TraceFolder
 
 SECOND = 10**9
 

@@ -11,8 +11,8 @@ from traced_programs import Trace, Traced, needs_recorder, trace
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
-from gdbcuda.rings.ring_file import RingFile
 from gdbcuda.rings.ring_layout import A_FILTER, RING_HEADER, WORD
+from gdbcuda.rings.traced.ring_file import RingFile
 from gdbcuda.shell.cli import main
 from gdbcuda.shell.trace.filters import filters
 

@@ -16,7 +16,7 @@ from shim_support import ROOT
 from traced_programs import Trace, needs_recorder, trace
 
 from gdbcuda.rings.ring_layout import MAGIC_STACK, PYTHON, WORD
-from gdbcuda.rings.trace_python import PythonStacks
+from gdbcuda.rings.traced.trace_python import PythonStacks
 
 __all__ = ["trace"]  # the fixture
 pytestmark = needs_recorder

@@ -10,9 +10,9 @@ import pytest
 from test_trace_files import PROGRAM, SECOND, call, folder, process, read, ring, words
 
 from gdbcuda.calls.reader import END, Log
-from gdbcuda.rings.kept_calls import packed
 from gdbcuda.rings.ring_layout import FRONT, MAGIC, RECORD, RING, RING_HEADER, WORD
-from gdbcuda.rings.trace_folder import TraceFolder
+from gdbcuda.rings.traced.kept_calls import packed
+from gdbcuda.rings.traced.trace_folder import TraceFolder
 
 OUTER, INNER = 0, 1
 NOTHING_MORE = (0,) * 5

@@ -16,7 +16,7 @@ from shim_support import OLDER_LIBC, ROOT, clean_environment
 
 from gdbcuda.calls.reader import BEGIN, Log
 from gdbcuda.calls.record import Call
-from gdbcuda.rings.trace_folder import TraceFolder
+from gdbcuda.rings.traced.trace_folder import TraceFolder
 from gdbcuda.shell.trace import starting
 
 needs_recorder = [

@@ -27,7 +27,7 @@ from gdbcuda.live.recording import fast
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.live.recording.log_notes import LogNotes
-from gdbcuda.rings import ring_calls, trace_files
+from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring, RingReader
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.ring_layout import (
@@ -43,6 +43,7 @@ from gdbcuda.rings.ring_layout import (
     TRACE_SYMBOL,
     WORD,
 )
+from gdbcuda.rings.traced import trace_files
 from gdbcuda.text.printable import visible
 
 ARE_READ: PerInferior[list[bool]] = PerInferior(list)

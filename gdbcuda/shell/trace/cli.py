@@ -101,7 +101,7 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     """Becomes the program, with the recorder in it. What it finds there is in the folder by then."""
     from gdbcuda import api
     from gdbcuda.gpu import gpu_recording
-    from gdbcuda.rings import trace_folder
+    from gdbcuda.rings.traced import trace_folder
     from gdbcuda.shell.trace import filters, memory_limit, preloaded, python_names, starting
 
     keeps_all = wanted.all or (wanted.gpu and not wanted.last)

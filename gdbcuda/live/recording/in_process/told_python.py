@@ -23,7 +23,7 @@ from gdbcuda.live.recording.in_process import past_gdb
 from gdbcuda.memory import Memory
 from gdbcuda.rings import python_words
 from gdbcuda.rings.ring_layout import IS_PYTHON, MOST_TOLD, PYTHON, PYTHON_STACKS, PYTHON_SYMBOL, WORD
-from gdbcuda.rings.trace_python import PythonStacks
+from gdbcuda.rings.traced.trace_python import PythonStacks
 
 
 class ToldPython:

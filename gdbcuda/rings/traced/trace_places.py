@@ -15,7 +15,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.files.source_text import line_text
 from gdbcuda.rings.ring_layout import DOOR_SIZE, DOORS_SYMBOL
-from gdbcuda.rings.trace_files import LoadedObject, TracedProcess
+from gdbcuda.rings.traced.trace_files import LoadedObject, TracedProcess
 
 FARTHEST = 1 << 32  # bytes of code behind the beginning of an object
 EXECUTE = 1

@@ -15,12 +15,12 @@ from typing import Callable
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
 from gdbcuda.files.word_layout import MOST_PIDS
-from gdbcuda.rings import ring_file
-from gdbcuda.rings.kept_calls import PIECE, SMALLEST, KeptCalls, Runs
 from gdbcuda.rings.ring import Record
-from gdbcuda.rings.ring_file import header
 from gdbcuda.rings.ring_layout import FILE_HEADER, MAGIC, MOST_RECORDS, RING
 from gdbcuda.rings.ring_words import Words
+from gdbcuda.rings.traced import ring_file
+from gdbcuda.rings.traced.kept_calls import PIECE, SMALLEST, KeptCalls, Runs
+from gdbcuda.rings.traced.ring_file import header
 
 IN_MEMORY = 64 << 20  # bytes of all rings' calls; more go into a file
 position_of = itemgetter(0)  # of a record

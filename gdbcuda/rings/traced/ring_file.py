@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
-from gdbcuda.rings import kept_calls, ring, ring_words
+from gdbcuda.rings import ring, ring_words
 from gdbcuda.rings.ring_layout import (
     FILE_HEADER,
     FRONT,
@@ -24,6 +24,7 @@ from gdbcuda.rings.ring_layout import (
     STACK_BIT,
     WORD,
 )
+from gdbcuda.rings.traced import kept_calls
 
 AHEAD = 64  # calls that a thread may make while its file is read
 NUMBER, BEHIND_NUMBER, OUTS = RECORD["FUNCTION"] * WORD, (RECORD["FUNCTION"] + 1) * WORD, FRONT["OUTS"] * WORD

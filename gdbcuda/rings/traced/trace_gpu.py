@@ -10,7 +10,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_file import GpuFile
-from gdbcuda.rings.trace_files import TracedProcess
+from gdbcuda.rings.traced.trace_files import TracedProcess
 
 Positions = dict[tuple[int, int], Call]
 

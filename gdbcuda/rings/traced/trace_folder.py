@@ -17,16 +17,17 @@ from gdbcuda.calls.sinks import TimedEvent, as_nested, in_order
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.reading import Source, open_source
 from gdbcuda.gpu.gpu_file import gpu_file
-from gdbcuda.rings import ring_words, thread_file, trace_files
-from gdbcuda.rings.process_reading import ProcessReading
+from gdbcuda.rings import ring_words
 from gdbcuda.rings.ring_calls import NANOSECONDS
-from gdbcuda.rings.ring_file import NotBegun
 from gdbcuda.rings.ring_layout import PYTHON_STACKS
-from gdbcuda.rings.thread_file import RingCopies, ThreadFile, share_memory
-from gdbcuda.rings.trace_files import Progress
-from gdbcuda.rings.trace_filter import TraceFilter
-from gdbcuda.rings.trace_gpu import FolderGpu
-from gdbcuda.rings.trace_python import PythonStacks
+from gdbcuda.rings.traced import thread_file, trace_files
+from gdbcuda.rings.traced.process_reading import ProcessReading
+from gdbcuda.rings.traced.ring_file import NotBegun
+from gdbcuda.rings.traced.thread_file import RingCopies, ThreadFile, share_memory
+from gdbcuda.rings.traced.trace_files import Progress
+from gdbcuda.rings.traced.trace_filter import TraceFilter
+from gdbcuda.rings.traced.trace_gpu import FolderGpu
+from gdbcuda.rings.traced.trace_python import PythonStacks
 
 PROCESS = re.compile(r"(\d+-\d+)\.process")
 OF_GPU = re.compile(r"(\d+-\d+)\.gpu")

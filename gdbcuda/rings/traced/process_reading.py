@@ -18,11 +18,11 @@ from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_calls import ThreadCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.ring_layout import IS_PYTHON
-from gdbcuda.rings.thread_file import ThreadFile
-from gdbcuda.rings.trace_files import BoundFunction, Progress, TracedProcess
-from gdbcuda.rings.trace_filter import TraceFilter, memory_names
-from gdbcuda.rings.trace_places import CodeOfProcess, handed_out
-from gdbcuda.rings.trace_python import PythonStacks
+from gdbcuda.rings.traced.thread_file import ThreadFile
+from gdbcuda.rings.traced.trace_files import BoundFunction, Progress, TracedProcess
+from gdbcuda.rings.traced.trace_filter import TraceFilter, memory_names
+from gdbcuda.rings.traced.trace_places import CodeOfProcess, handed_out
+from gdbcuda.rings.traced.trace_python import PythonStacks
 
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
