@@ -15,7 +15,7 @@ from pathlib import Path
 from bench_guards import compile_c
 from bench_recorder import DRIVER, PROGRAM, nanoseconds
 
-from gdbcuda.observe import needs
+from gdbcuda.observe.uprobes import needs
 
 AN_IOCTL = "strace, an ioctl, by the clock"
 ROUNDS, MANY, FEW = 5, 2_000_000, 20_000  # uprobes: few enough that the kernel has room for all

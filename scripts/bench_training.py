@@ -25,7 +25,7 @@ from bench_tools import GDB, ROOT, SHIM, with_extension
 from bench_training_programs import AND_CALLS, WORK, Program, program, with_cupti
 
 from gdbcuda.files import places
-from gdbcuda.observe import needs
+from gdbcuda.observe.uprobes import needs
 
 ROUNDS, PHASES, TIMES = 4, 10, 100  # each process has a median of its phases; each way the median of those
 FEW = ("1", "3")  # phases and steps, where a call costs a stop

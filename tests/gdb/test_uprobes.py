@@ -17,9 +17,9 @@ from scenario import ROOT, Scenario
 from shim_support import clean_environment
 
 from gdbcuda import api, elf
-from gdbcuda.observe import needs
 from gdbcuda.observe.patched import offset
 from gdbcuda.observe.probes import places
+from gdbcuda.observe.uprobes import needs
 
 pytestmark = [pytest.mark.skipif(bool([*needs.missing()]), reason="; ".join(needs.missing())),
               pytest.mark.skipif(not needs.has_bpftrace(), reason="no bpftrace")]  # fmt: skip

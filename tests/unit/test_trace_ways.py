@@ -12,7 +12,7 @@ from shim_support import ROOT
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.observe import needs
+from gdbcuda.observe.uprobes import needs
 from gdbcuda.shell.observers import auto
 from gdbcuda.shell.observers.options import ObserverOptions
 from gdbcuda.shell.trace import starting

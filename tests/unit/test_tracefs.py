@@ -15,10 +15,10 @@ from shim_support import OLDER_LIBC, ROOT, clean_environment
 from watched_shim import shim as shim
 
 from gdbcuda import api
-from gdbcuda.observe import needs, tracefs_run, tracefs_text
-from gdbcuda.observe.bpftrace_events import Entered, Left, Lost
 from gdbcuda.observe.probes import Place, Probe, WatchedFile
-from gdbcuda.observe.tracefs_text import Forked, TracefsRecord
+from gdbcuda.observe.uprobes import needs, tracefs_run, tracefs_text
+from gdbcuda.observe.uprobes.bpftrace_events import Entered, Left, Lost
+from gdbcuda.observe.uprobes.tracefs_text import Forked, TracefsRecord
 from gdbcuda.rings.ring_functions import RecordedFunction
 
 WHERE = "/lib/libcuda.so.1:0x1000"

@@ -14,7 +14,7 @@ from shim_support import ROOT, clean_environment
 from watched_shim import shim as shim
 
 from gdbcuda import api, condition
-from gdbcuda.observe import bpftrace_condition, needs
+from gdbcuda.observe.uprobes import bpftrace_condition, needs
 
 pytestmark = pytest.mark.skipif(bool([*needs.missing()]), reason="; ".join(needs.missing()))
 UNSIGNED = ("gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ", "sharedMemBytes")

@@ -10,12 +10,12 @@ import pytest
 
 from gdbcuda import api, condition
 from gdbcuda.calls.record import Call
-from gdbcuda.observe import bpftrace_condition, bpftrace_events, bpftrace_text
-from gdbcuda.observe.bpftrace_events import Entered, InOrder, Left, Lost, Mark
-from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
 from gdbcuda.observe.probes import Place, Probe, WatchedFile
-from gdbcuda.observe.uprobe_log import UprobeLog
-from gdbcuda.observe.watched_calls import WatchedCalls
+from gdbcuda.observe.uprobes import bpftrace_condition, bpftrace_events, bpftrace_text
+from gdbcuda.observe.uprobes.bpftrace_events import Entered, InOrder, Left, Lost, Mark
+from gdbcuda.observe.uprobes.bpftrace_text import ProbeRecord, WatchedProcesses
+from gdbcuda.observe.uprobes.uprobe_log import UprobeLog
+from gdbcuda.observe.uprobes.watched_calls import WatchedCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
 
 FILE = WatchedFile("/lib/libcuda.so.1", "/lib/libcuda.so.1")

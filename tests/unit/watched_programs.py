@@ -13,7 +13,7 @@ from typing import Any, Callable
 import pytest
 from shim_support import ROOT, clean_environment
 
-from gdbcuda.observe import needs
+from gdbcuda.observe.uprobes import needs
 
 GDBCUDA = (sys.executable, "-m", "gdbcuda")
 Done = subprocess.CompletedProcess[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.observe import needs
+from gdbcuda.observe.uprobes import needs
 from gdbcuda.shell.observers.options import RECORDER, UPROBE
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output

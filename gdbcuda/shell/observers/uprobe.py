@@ -15,13 +15,14 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.ledger import left_out
 from gdbcuda.log.where import Where
-from gdbcuda.observe import bpftrace_condition, bpftrace_text, needs, patched, probes, uprobe_log, watched_files
-from gdbcuda.observe.bpftrace_run import TICK, Bpftrace
-from gdbcuda.observe.bpftrace_text import ProbeRecord, WatchedProcesses
+from gdbcuda.observe import patched, probes, watched_files
 from gdbcuda.observe.probes import Choice, Probe
-from gdbcuda.observe.tracefs_run import Tracefs
-from gdbcuda.observe.tracefs_text import TracefsRecord
-from gdbcuda.observe.uprobe_log import UprobeLog
+from gdbcuda.observe.uprobes import bpftrace_condition, bpftrace_text, needs, uprobe_log
+from gdbcuda.observe.uprobes.bpftrace_run import TICK, Bpftrace
+from gdbcuda.observe.uprobes.bpftrace_text import ProbeRecord, WatchedProcesses
+from gdbcuda.observe.uprobes.tracefs_run import Tracefs
+from gdbcuda.observe.uprobes.tracefs_text import TracefsRecord
+from gdbcuda.observe.uprobes.uprobe_log import UprobeLog
 from gdbcuda.shell.observers import new_log
 from gdbcuda.shell.observers.held_program import HeldProgram
 from gdbcuda.shell.trace.starting import joined

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Union
 
-from gdbcuda.observe.bpftrace_text import ENDED, READY
+from gdbcuda.observe.uprobes.bpftrace_text import ENDED, READY
 
 Words = tuple[int, ...]
 ESCAPE = re.compile(r"\\(?:u[fF]{6}([0-9a-fA-F]{2})|.)", re.DOTALL)

@@ -13,8 +13,8 @@ from gdbcuda import api, decode
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.memory import RecordedMemory
-from gdbcuda.observe.bpftrace_events import Entered, Left
-from gdbcuda.observe.bpftrace_text import TEXT_SIZE, ProbeRecord
+from gdbcuda.observe.uprobes.bpftrace_events import Entered, Left
+from gdbcuda.observe.uprobes.bpftrace_text import TEXT_SIZE, ProbeRecord
 from gdbcuda.rings.ring_functions import LONGEST_TEXT, recorded_words
 from gdbcuda.rings.ring_layout import REGISTERS, STACK_WORDS, WORD
 

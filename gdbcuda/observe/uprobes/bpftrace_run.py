@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 
 from gdbcuda.errors import UserError
-from gdbcuda.observe import bpftrace_events, needs
-from gdbcuda.observe.bpftrace_events import Entered, Left, Mark, Seen
-from gdbcuda.observe.bpftrace_text import ENDED, READY, TEXT_SIZE
+from gdbcuda.observe.uprobes import bpftrace_events, needs
+from gdbcuda.observe.uprobes.bpftrace_events import Entered, Left, Mark, Seen
+from gdbcuda.observe.uprobes.bpftrace_text import ENDED, READY, TEXT_SIZE
 
 TICK = 0.1  # seconds
 NANOSECONDS = 10**9

@@ -11,8 +11,8 @@ import re
 from functools import cached_property
 from typing import NamedTuple, Union
 
-from gdbcuda.observe.bpftrace_events import Entered, Left, Lost
-from gdbcuda.observe.bpftrace_text import ProbeRecord
+from gdbcuda.observe.uprobes.bpftrace_events import Entered, Left, Lost
+from gdbcuda.observe.uprobes.bpftrace_text import ProbeRecord
 from gdbcuda.rings.ring_functions import LONGEST_TEXT
 from gdbcuda.rings.ring_layout import REGISTERS, WORD
 

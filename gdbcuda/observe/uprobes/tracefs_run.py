@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda import elf
 from gdbcuda.errors import UserError
-from gdbcuda.observe import needs, tracefs_text
-from gdbcuda.observe.bpftrace_events import Lost, Seen
-from gdbcuda.observe.tracefs_text import Forked, TracefsRecord
+from gdbcuda.observe.uprobes import needs, tracefs_text
+from gdbcuda.observe.uprobes.bpftrace_events import Lost, Seen
+from gdbcuda.observe.uprobes.tracefs_text import Forked, TracefsRecord
 
 TICK, QUIET = 0.1, 0.3  # seconds
 BUFFER = 8192  # KiB of each processor

@@ -14,7 +14,7 @@ from gdbcuda.condition import Condition, typed
 from gdbcuda.condition.arithmetic import DOUBLE, SIGNED
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi
-from gdbcuda.observe.bpftrace_text import TEXT_SIZE, register
+from gdbcuda.observe.uprobes.bpftrace_text import TEXT_SIZE, register
 from gdbcuda.rings.ring_functions import integers
 
 KINDS = {SIGNED: "int64", "unsigned": "uint64"}

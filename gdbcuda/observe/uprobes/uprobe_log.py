@@ -13,11 +13,11 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import GAP, LOST, References
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.log.where import Where
-from gdbcuda.observe.bpftrace_events import Entered, InOrder, Left, Lost, Seen
-from gdbcuda.observe.bpftrace_text import ProbeRecord
 from gdbcuda.observe.probes import Probe
 from gdbcuda.observe.process_code import Files, ProcessCode
-from gdbcuda.observe.watched_calls import NANOSECONDS, WatchedCalls
+from gdbcuda.observe.uprobes.bpftrace_events import Entered, InOrder, Left, Lost, Seen
+from gdbcuda.observe.uprobes.bpftrace_text import ProbeRecord
+from gdbcuda.observe.uprobes.watched_calls import NANOSECONDS, WatchedCalls
 
 CLOCK = "monotonic, of the kernel"
 
