@@ -8,7 +8,7 @@ from typing import Union
 
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.trampoline import Test
-from gdbcuda.machine.x86_write import LOCK, R10, RAX, At, Code, CodeConstant
+from gdbcuda.machine.x86.x86_write import LOCK, R10, RAX, At, Code, CodeConstant
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gdbcuda.faults.replacing_code import Replacing
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.call_through import WORD
 from gdbcuda.machine.trampoline import Test
-from gdbcuda.machine.x86_write import R11, RAX, RCX, RDI, RSI, RSP, Code
+from gdbcuda.machine.x86.x86_write import R11, RAX, RCX, RDI, RSI, RSP, Code
 
 NANOSLEEP, EINTR = 35, 4
 CLOBBERED = (RAX, RCX, RDI, RSI, R11)  # by the call, or for its arguments

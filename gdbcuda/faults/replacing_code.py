@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from gdbcuda.faults.effects import Fault, Replace, Written, admit, result, withdraw
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.call_through import CALL, LEAVE_RETURN, WORD, copy_arguments, frame
-from gdbcuda.machine.x86_write import R10, RAX, RBP, At, Code, Target
+from gdbcuda.machine.x86.x86_write import R10, RAX, RBP, At, Code, Target
 
 MOVES = {1: (b"", b"\xc6"), 2: (b"\x66", b"\xc7"), 4: (b"", b"\xc7")}  # mov $value, memory: by its size
 

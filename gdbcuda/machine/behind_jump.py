@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine import entry_jump
-from gdbcuda.machine.x86_jumps import opcode
-from gdbcuda.machine.x86_stack import ENTRY, UnknownFrame, after
-from gdbcuda.machine.x86_write import R8, R9, RCX, RDI, RDX, RSI
+from gdbcuda.machine.x86.x86_jumps import opcode
+from gdbcuda.machine.x86.x86_stack import ENTRY, UnknownFrame, after
+from gdbcuda.machine.x86.x86_write import R8, R9, RCX, RDI, RDX, RSI
 
 LONGEST = 32  # bytes that somebody may have overwritten
 NEEDED = LONGEST + 16  # bytes of the function that are looked at

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gdbcuda.machine.detour import Detour
-from gdbcuda.machine.x86_write import NAMES, RAX, RBP, RSP, VECTORS, At, Code
+from gdbcuda.machine.x86.x86_write import NAMES, RAX, RBP, RSP, VECTORS, At, Code
 
 WORD, ALIGN = 8, 16
 PUSH_RBP, CALL, LEAVE_RETURN, NOP = b"\x55", b"\xe8", b"\xc9\xc3", b"\x90"

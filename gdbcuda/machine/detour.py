@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.unexecuted import NOTHING, Body, Island, NearbyBytes, islands
-from gdbcuda.machine.x86_jumps import is_through_pointer, may_lead_anywhere, targets
-from gdbcuda.machine.x86_write import JUMP_SIZE, Code, jump
+from gdbcuda.machine.x86.x86_jumps import is_through_pointer, may_lead_anywhere, targets
+from gdbcuda.machine.x86.x86_write import JUMP_SIZE, Code, jump
 
 SHORT_JUMP_SIZE, SHORT_REACH = 2, 128
 CALL, JUMP_THROUGH_POINTER = 0xE8, b"\xff\x25"

@@ -19,8 +19,8 @@ from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, decode, i
 from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
 from gdbcuda.machine.trampoline import Test, Trampoline
 from gdbcuda.machine.unexecuted import Body
-from gdbcuda.machine.x86_jumps import may_lead_anywhere, targets
-from gdbcuda.machine.x86_write import JUMP_SIZE, Code
+from gdbcuda.machine.x86.x86_jumps import may_lead_anywhere, targets
+from gdbcuda.machine.x86.x86_write import JUMP_SIZE, Code
 
 THROUGH_REGISTER = re.compile(rb"\xff[\x20-\x24\x26\x27\x60-\x67\xa0-\xa7\xe0-\xe7]")  # not jmp *pointer(%rip)
 SHORT = re.compile(rb"(?=[\xe0-\xe3\xeb\x70-\x7f]([\x80-\xff]))", re.DOTALL)

@@ -7,7 +7,23 @@ trap flag set for good where the debugger leaves it. (x86-64; dlopen(3), errno(3
 
 from __future__ import annotations
 
-from gdbcuda.machine.x86_write import R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, At, Code, CodeConstant
+from gdbcuda.machine.x86.x86_write import (
+    R8,
+    R9,
+    R10,
+    R11,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    At,
+    Code,
+    CodeConstant,
+)
 
 SAVED = (RAX, RCX, RDX, RBX, RSI, RDI, R8, R9, R10, R11, RBP)
 WORD = 8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Callable, NamedTuple, Protocol
 
 from gdbcuda.machine.detour import Detour
-from gdbcuda.machine.x86_write import LOCK, RAX, RSP, At, Code, CodeConstant, Target, jump
+from gdbcuda.machine.x86.x86_write import LOCK, RAX, RSP, At, Code, CodeConstant, Target, jump
 
 NOP = b"\x90"
 LONG_JUMP = b"\xe9"

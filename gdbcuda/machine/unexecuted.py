@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.free_ranges import ALIGN
-from gdbcuda.machine.x86_write import JUMP_SIZE
+from gdbcuda.machine.x86.x86_write import JUMP_SIZE
 
 PADDING = 15  # in front of a function, at most: they are aligned to 16
 NOP = re.compile(  # as assemblers fill with: nop, xchg %ax,%ax, nopl and nopw of all lengths, int3

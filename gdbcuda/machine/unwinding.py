@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from gdbcuda.elf.code.x86_read import Instruction, decode
 from gdbcuda.elf.code.x86_read import UnknownInstruction as NotUnderstood
-from gdbcuda.machine.x86_jumps import is_through_pointer
-from gdbcuda.machine.x86_stack import ENTRY, KEPT, WORD, Stack, UnknownFrame, after
+from gdbcuda.machine.x86.x86_jumps import is_through_pointer
+from gdbcuda.machine.x86.x86_stack import ENTRY, KEPT, WORD, Stack, UnknownFrame, after
 
 __all__ = ["AREA", "TABLES", "UnknownFrame", "tables"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gdbcuda.machine.abi import CONVENTIONS
-from gdbcuda.machine.x86_write import INTEGERS, R11, RAX, At, Code, CodeConstant
+from gdbcuda.machine.x86.x86_write import INTEGERS, R11, RAX, At, Code, CodeConstant
 
 ARGUMENTS = tuple(INTEGERS.index(name) for name in CONVENTIONS["x86-64"].integers)
 MOV_FROM, MOV_TO, MOV_IMMEDIATE, GROUP_5 = b"\x8b", b"\x89", b"\xc7", b"\xff"

@@ -8,7 +8,7 @@ import mmap
 import struct
 from collections.abc import Mapping
 
-from gdbcuda.machine.x86_write import NAMES, RAX, RBX, RSP, VECTORS, At, Code
+from gdbcuda.machine.x86.x86_write import NAMES, RAX, RBX, RSP, VECTORS, At, Code
 
 INTEGERS = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")  # what a caller does not expect to survive
 SIZE = 1 << 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdbcuda.machine.code_references import code_references, data_references
+from gdbcuda.machine.x86.code_references import code_references, data_references
 
 CALL, JUMP, LEA, NOTHING = b"\xe8", b"\xe9", b"\x48\x8d\x05", b"\x48\x8b\x05"
 

@@ -23,7 +23,7 @@ from gdbcuda.condition.machine_code import translate
 from gdbcuda.condition.place import ProcessPlaces, within
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.machine import abi
-from gdbcuda.machine.x86_write import Code
+from gdbcuda.machine.x86.x86_write import Code
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="runs x86-64 machine code")
 STACKED = condition_cases.function(

@@ -16,7 +16,7 @@ from gdbcuda.condition.machine_code import translate
 from gdbcuda.elf.code.x86_read import instructions
 from gdbcuda.machine import abi, detour, trampoline, unexecuted
 from gdbcuda.machine.unexecuted import NearbyBytes
-from gdbcuda.machine.x86_write import jump
+from gdbcuda.machine.x86.x86_write import jump
 
 AT = 0x7F0000001000
 NOP_HOOK = "0f1f440000 55 4889e5 4883ec30 48897dd8 488975d0 e8f6210000 89c1 c9 c3"  # ours, -O0

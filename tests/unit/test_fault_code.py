@@ -20,7 +20,7 @@ from gdbcuda.faults import effects
 from gdbcuda.faults.effects import Delay, Fail, Fault, Replace, Written
 from gdbcuda.faults.fault_code import Faults
 from gdbcuda.machine import abi, detour, trampoline, unwinding
-from gdbcuda.machine.x86_write import Code
+from gdbcuda.machine.x86.x86_write import Code
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="runs x86-64 machine code")
 

@@ -11,7 +11,7 @@ import pytest
 
 from gdbcuda.elf.code import x86_read
 from gdbcuda.errors import UserError
-from gdbcuda.machine.x86_write import R10, RAX, RSI, RSP, At, Code, CodeConstant, jump
+from gdbcuda.machine.x86.x86_write import R10, RAX, RSI, RSP, At, Code, CodeConstant, jump
 
 LINE = re.compile(r"\s+[0-9a-f]+:\t((?:[0-9a-f]{2} )+)\s*\t?(.*)")
 BRANCH = re.compile(r"(?:(?:bnd|notrack|\w+) )*(?:j\w+|call|loop\w*)\s+[0-9a-f]+ ")

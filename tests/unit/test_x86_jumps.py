@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gdbcuda.elf.code.x86_read import Instruction, decode
-from gdbcuda.machine import x86_jumps
+from gdbcuda.machine.x86 import x86_jumps
 
 LOADED, JUMP = "488b0510000000", "ffe0"  # mov pointer(%rip),%rax; jmp *%rax
 

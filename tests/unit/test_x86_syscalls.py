@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gdbcuda.machine import x86_syscalls
-from gdbcuda.machine.x86_syscalls import CLONING, CONFINING, behind_number, is_marked
+from gdbcuda.machine.x86 import x86_syscalls
+from gdbcuda.machine.x86.x86_syscalls import CLONING, CONFINING, behind_number, is_marked
 
 
 def raw(text: str) -> bytes:

@@ -6,7 +6,7 @@ import struct
 
 from gdbcuda.condition.arithmetic import DOUBLE, SIGNED
 from gdbcuda.condition.machine_code.frame import XMM8, XMM9, Frame
-from gdbcuda.machine.x86_write import R10, RAX, RCX, RDX, Code
+from gdbcuda.machine.x86.x86_write import R10, RAX, RCX, RDX, Code
 
 ON_INTEGERS = {"+": b"\x03", "-": b"\x2b", "&": b"\x23", "|": b"\x0b", "^": b"\x33", "*": b"\x0f\xaf"}
 ON_DOUBLES = {"+": b"\x58", "-": b"\x5c", "*": b"\x59", "/": b"\x5e"}

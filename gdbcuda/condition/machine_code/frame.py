@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gdbcuda.condition import typed
 from gdbcuda.condition.arithmetic import DOUBLE
 from gdbcuda.machine import abi
-from gdbcuda.machine.x86_write import NAMES, R10, RAX, RSP, At, Code, CodeConstant
+from gdbcuda.machine.x86.x86_write import NAMES, R10, RAX, RSP, At, Code, CodeConstant
 
 XMM8, XMM9 = 8, 9
 SAVED_DOUBLES = 40  # bytes: xmm8, xmm9 and mxcsr

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 from gdbcuda.condition.machine_code.frame import Frame
-from gdbcuda.machine.x86_write import R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
+from gdbcuda.machine.x86.x86_write import R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 from gdbcuda.memory import PAGE
 
 RT_SIGPROCMASK, NO_SUCH_HOW, EINVAL = 14, -1, 22

@@ -19,7 +19,7 @@ from gdbcuda.condition.machine_code.value_code import Values
 from gdbcuda.condition.place import ProcessPlaces
 from gdbcuda.condition.typed import Typed
 from gdbcuda.machine import abi, trampoline
-from gdbcuda.machine.x86_write import LOCK, R10, RAX, At, Code, CodeConstant
+from gdbcuda.machine.x86.x86_write import LOCK, R10, RAX, At, Code, CodeConstant
 from gdbcuda.memory import PAGE
 
 __all__ = ["NoMachineCode", "branch"]

@@ -11,7 +11,7 @@ from gdbcuda.condition.machine_code.arithmetic import from_double, load, operate
 from gdbcuda.condition.machine_code.frame import XMM8, Frame
 from gdbcuda.condition.machine_code.pointer_code import Reads
 from gdbcuda.condition.typed import Typed
-from gdbcuda.machine.x86_write import R10, RAX, RSP, At, Operand
+from gdbcuda.machine.x86.x86_write import R10, RAX, RSP, At, Operand
 
 # mov or movsx to 64 bits, from a register or memory; movzx of 4 bytes is a 32-bit mov
 LOADS = {(1, True): b"\x0f\xbe", (1, False): b"\x0f\xb6", (2, True): b"\x0f\xbf", (2, False): b"\x0f\xb7",

@@ -20,7 +20,7 @@ from gdbcuda.live.checking import hook_variables
 from gdbcuda.live.checking.hook_variables import HookVariable
 from gdbcuda.live.checking.real_functions import CODE, LARGEST, LonePointer, code_pointer, function_in, pointers_to
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.machine.code_references import data_references
+from gdbcuda.machine.x86.code_references import data_references
 from gdbcuda.text import cplusplus
 
 EXECUTABLE = 1  # PF_X

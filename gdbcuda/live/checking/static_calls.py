@@ -8,7 +8,7 @@ from collections.abc import Set
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import layers, process
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.machine.code_references import code_references
+from gdbcuda.machine.x86.code_references import code_references
 from gdbcuda.routes import collect
 
 EXECUTABLE = 1  # PF_X

@@ -20,10 +20,10 @@ from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.libc_calls import LibcCall, Wish
 from gdbcuda.live.patching import detours
 from gdbcuda.live.threads import call_registers
-from gdbcuda.machine import x86_syscalls
-from gdbcuda.machine.x86_stack import is_written
-from gdbcuda.machine.x86_syscalls import CLONING, NEAR, SYSCALL
-from gdbcuda.machine.x86_write import RDI
+from gdbcuda.machine.x86 import x86_syscalls
+from gdbcuda.machine.x86.x86_stack import is_written
+from gdbcuda.machine.x86.x86_syscalls import CLONING, NEAR, SYSCALL
+from gdbcuda.machine.x86.x86_write import RDI
 
 SHARING = forks.SYS_CLONE, forks.CLONE_VM, 0
 

@@ -16,7 +16,7 @@ from gdbcuda.live.guarding.condition_needs import FaultyProcess, SelectedProcess
 from gdbcuda.live.layers import own_prototypes
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour
-from gdbcuda.machine.x86_write import Code
+from gdbcuda.machine.x86.x86_write import Code
 from gdbcuda.text import cplusplus
 
 Term = Callable[[], trampoline.Test]

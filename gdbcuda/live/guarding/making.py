@@ -37,7 +37,7 @@ from gdbcuda.live.stopping import counting
 from gdbcuda.live.threads import children, standstill
 from gdbcuda.machine import trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
-from gdbcuda.machine.x86_syscalls import CLONING
+from gdbcuda.machine.x86.x86_syscalls import CLONING
 
 GUARDS = "guards"  # who wants breakpoints to stay in the process
 MISSES = """gdbcuda: the program makes a child that shares its memory (clone, CLONE_VM): gdb

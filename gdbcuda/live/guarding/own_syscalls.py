@@ -19,8 +19,8 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import detours
-from gdbcuda.machine import x86_syscalls
-from gdbcuda.machine.x86_syscalls import CONFINING, Wanted
+from gdbcuda.machine.x86 import x86_syscalls
+from gdbcuda.machine.x86.x86_syscalls import CONFINING, Wanted
 
 PF_X = 1
 PIECE, OVERLAP = 1 << 20, 128

@@ -12,7 +12,7 @@ import re
 
 from gdbcuda.live import process
 from gdbcuda.live.guard.libc_calls import Wanted
-from gdbcuda.machine.x86_syscalls import SYS_PRCTL, SYS_SECCOMP
+from gdbcuda.machine.x86.x86_syscalls import SYS_PRCTL, SYS_SECCOMP
 
 WOULD_ASK = "the test would ask the kernel about a pointer"
 REASON = f"the program confines itself with seccomp, and {WOULD_ASK}"

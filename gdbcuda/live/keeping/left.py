@@ -18,7 +18,7 @@ from gdbcuda.live.recording import call_log
 from gdbcuda.live.recording.in_process import entry_patches, kept_folder, taken_bytes
 from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
-from gdbcuda.machine.x86_write import JUMP_SIZE
+from gdbcuda.machine.x86.x86_write import JUMP_SIZE
 from gdbcuda.rings.ring_layout import LEFT, LEFT_SYMBOL, MOST_FUNCTIONS, PATCH, WORD
 
 PATCHES = (LEFT["PATCHES"] - LEFT["COUNT"]) * WORD

@@ -16,7 +16,7 @@ from gdbcuda.machine import detour, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
 from gdbcuda.machine.unexecuted import LONGEST_NOP, PADDING, NearbyBytes, begins_with_nop, is_all_filling
-from gdbcuda.machine.x86_write import jump
+from gdbcuda.machine.x86.x86_write import jump
 from gdbcuda.text import cplusplus
 
 LARGEST_FUNCTION = 1 << 16  # bytes that are read to look for jumps into the entry

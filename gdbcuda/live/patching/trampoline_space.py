@@ -27,7 +27,7 @@ from gdbcuda.machine import call_through, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import aligned
 from gdbcuda.machine.unexecuted import Island
-from gdbcuda.machine.x86_write import jump
+from gdbcuda.machine.x86.x86_write import jump
 
 _calling_allowed: list[bool] = []
 

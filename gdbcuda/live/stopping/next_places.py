@@ -10,7 +10,7 @@ from gdbcuda.elf.code import x86_read
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.frames import frames
-from gdbcuda.machine import x86_jumps
+from gdbcuda.machine.x86 import x86_jumps
 
 LONGEST = 15
 

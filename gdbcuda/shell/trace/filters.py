@@ -13,7 +13,7 @@ from gdbcuda.condition.machine_code import translate
 from gdbcuda.errors import UserError
 from gdbcuda.log.where import Where
 from gdbcuda.machine import abi
-from gdbcuda.machine.x86_write import Code
+from gdbcuda.machine.x86.x86_write import Code
 from gdbcuda.rings.ring_layout import FILTER, MAGIC, WORD
 
 ELSEWHERE = (typed.CallerIn, typed.Thread, typed.Count, typed.Ordinal)

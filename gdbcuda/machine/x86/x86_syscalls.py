@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
-from gdbcuda.machine.x86_stack import is_written, register
-from gdbcuda.machine.x86_write import RAX, RBP, RBX
+from gdbcuda.machine.x86.x86_stack import is_written, register
+from gdbcuda.machine.x86.x86_write import RAX, RBP, RBX
 
 SYSCALL = b"\x0f\x05"
 SYS_PRCTL, SYS_SECCOMP = 157, 317

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Callable
 
 from gdbcuda.elf.code.x86_read import Instruction, has_operand
-from gdbcuda.machine.x86_jumps import opcode as parted
-from gdbcuda.machine.x86_write import NAMES, RBP, RSP
+from gdbcuda.machine.x86.x86_jumps import opcode as parted
+from gdbcuda.machine.x86.x86_write import NAMES, RBP, RSP
 
 KEPT = tuple(NAMES[name] for name in ("rbp", "rbx", "r12", "r13", "r14", "r15"))
 WORD = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gdbcuda.elf.code.x86_read import PREFIXES, Instruction
-from gdbcuda.machine.x86_write import RSP
+from gdbcuda.machine.x86.x86_write import RSP
 
 Body = Sequence[tuple[int, Instruction]]  # with their addresses
 CALLEE_SAVED = (3, 5, 12, 13, 14, 15)  # rbx, rbp, r12 to r15 (SysV ABI, x86-64 supplement 3.2.1)
