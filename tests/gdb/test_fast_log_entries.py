@@ -18,7 +18,7 @@ from test_fast_log_processes import SEGV
 from test_log import by_thread, calls_of_sample
 
 FAR = """python
-import gdbcuda.live.recording.in_process.onward_code as one
+import gdbcuda.live.recording.entries.onward_code as one
 from gdbcuda.machine.detour import NoDetour
 near = one.build
 def build(entry, at, area):

@@ -32,7 +32,7 @@ MODULES = (
     "gdbcuda.live.guarding.lost_stacks",
     "gdbcuda.live.recording.call_log",
     "gdbcuda.live.recording.fast",
-    "gdbcuda.live.recording.recorder",
+    "gdbcuda.live.recording.by_breakpoints.recorder",
     "gdbcuda.live.recording.in_process.ring_recorder",
     "gdbcuda.live.patching.counter_words",
     "gdbcuda.live.stopping.next_places",

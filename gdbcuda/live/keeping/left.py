@@ -15,8 +15,9 @@ from gdbcuda.live.host import gdb_cli, lazily
 from gdbcuda.live.patching import agent
 from gdbcuda.live.placing import stepping_out
 from gdbcuda.live.recording import call_log
-from gdbcuda.live.recording.in_process import entry_patches, kept_folder, taken_bytes
-from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
+from gdbcuda.live.recording.entries import entry_patches, taken_bytes
+from gdbcuda.live.recording.entries.entry_patch import EntryPatch
+from gdbcuda.live.recording.in_process import kept_folder
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.machine.x86.x86_write import JUMP_SIZE
 from gdbcuda.rings.ring_layout import LEFT, LEFT_SYMBOL, MOST_FUNCTIONS, PATCH, WORD

@@ -20,9 +20,9 @@ from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.recording import core_rings, log_header, not_freed
+from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
-from gdbcuda.live.recording.recorder import Recorder
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible

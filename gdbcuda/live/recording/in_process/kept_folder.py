@@ -17,7 +17,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.recording.in_process import slots
+from gdbcuda.live.recording.entries import slots
 from gdbcuda.live.recording.in_process.past_gdb import write, write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.rings.ring_layout import (

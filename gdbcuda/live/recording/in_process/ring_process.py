@@ -24,10 +24,10 @@ from gdbcuda.live.patching import agent, own_instructions
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.entries import entry_plans, onward_code, recorded_guards, slots
+from gdbcuda.live.recording.entries.entry_patch import EntryPatch
+from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.footprint import RecordWish
-from gdbcuda.live.recording.in_process import entry_plans, onward_code, recorded_guards, slots
-from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
-from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import NoDetour

@@ -15,8 +15,8 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, spare_room
-from gdbcuda.live.recording.in_process import far_code, onward_code
-from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.entries import far_code, onward_code
+from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import Detour, NoDetour

@@ -17,8 +17,8 @@ from contextlib import suppress
 from gdbcuda.live import process
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.recording.in_process import far_patches, taken_bytes
-from gdbcuda.live.recording.in_process.entry_patch import EntryPatch, follow_in_children
+from gdbcuda.live.recording.entries import far_patches, taken_bytes
+from gdbcuda.live.recording.entries.entry_patch import EntryPatch, follow_in_children
 from gdbcuda.live.threads import children, raw_stacks, standstill
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some

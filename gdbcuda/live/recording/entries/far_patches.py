@@ -12,7 +12,7 @@ from contextlib import suppress
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
-from gdbcuda.live.recording.in_process.entry_patch import EntryPatch
+from gdbcuda.live.recording.entries.entry_patch import EntryPatch
 from gdbcuda.live.threads import raw_stacks
 from gdbcuda.live.threads.raw_stacks import WhereThreadsAre
 

@@ -14,8 +14,8 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, spare_room
-from gdbcuda.live.recording.in_process import onward_code
-from gdbcuda.live.recording.in_process.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.entries import onward_code
+from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
 from gdbcuda.machine import entry_detour
 from gdbcuda.machine.entry_detour import FarSlot
 from gdbcuda.machine.free_ranges import aligned

@@ -1,0 +1,1 @@
+"""The recorder ``stops``: two breakpoints a call, neither of which stops the program."""
