@@ -18,9 +18,8 @@ from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter, Injected
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import sweep
-from gdbcuda.live.guarding import breakpoint_filters, gdb_threads, leaving
+from gdbcuda.live.guarding import leaving
 from gdbcuda.live.guarding.breakpoint_events import give_way
-from gdbcuda.live.guarding.breakpoint_filters import EVERY_CALL
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
@@ -33,6 +32,8 @@ from gdbcuda.live.guarding.by_process import (
     wanted,
     wanted_by,
 )  # fmt: skip
+from gdbcuda.live.guarding.filters import breakpoint_filters, gdb_threads
+from gdbcuda.live.guarding.filters.breakpoint_filters import EVERY_CALL
 from gdbcuda.live.guarding.loading import watch_or_not
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited

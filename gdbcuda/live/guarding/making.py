@@ -19,7 +19,7 @@ from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
 from gdbcuda.live.guard.remote import RemoteGuard
 from gdbcuda.live.guard.watch import mending
-from gdbcuda.live.guarding import breakpoint_filters, condition_needs, failing_calls, gdb_threads, own_syscalls, seccomp
+from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
     Guarded,
@@ -28,6 +28,7 @@ from gdbcuda.live.guarding.by_process import (
     refuse,
     wanted_by,
 )
+from gdbcuda.live.guarding.filters import breakpoint_filters, condition_needs, failing_calls, gdb_threads
 from gdbcuda.live.guarding.refusals import NotNow, OfOne, counting_ones, everywhere
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 
 from gdbcuda.condition import Condition
-from gdbcuda.live.guarding import breakpoint_filters, by_process, making
+from gdbcuda.live.guarding import by_process, making
+from gdbcuda.live.guarding.filters import breakpoint_filters
 from gdbcuda.live.host import lazily
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.recording.planting import PlantingSpot

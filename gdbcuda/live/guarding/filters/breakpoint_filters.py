@@ -12,7 +12,7 @@ from gdbcuda.condition.machine_code import translate
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints.ours import GuardFilter, InjectedFault
 from gdbcuda.live.frames import callers
-from gdbcuda.live.guarding.condition_needs import FaultyProcess, SelectedProcess
+from gdbcuda.live.guarding.filters.condition_needs import FaultyProcess, SelectedProcess
 from gdbcuda.live.layers import own_prototypes
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.detour import NoDetour

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gdbcuda.condition import typed
 from gdbcuda.condition.place import Range
 from gdbcuda.live.frames import callers, condition_words
-from gdbcuda.live.guarding import gdb_threads
+from gdbcuda.live.guarding.filters import gdb_threads
 from gdbcuda.live.patching import counter_words
 from gdbcuda.live.stopping import counting
 from gdbcuda.machine.detour import NoDetour
