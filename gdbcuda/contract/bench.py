@@ -17,11 +17,11 @@ from gdbcuda import api, elf
 from gdbcuda.contract import named_files
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs.building import Workshop
+from gdbcuda.contract.c_programs.showing_program import PRELOAD, HookSurroundings, Shown
 from gdbcuda.contract.endings import Ended, Hung
 from gdbcuda.contract.named_files import NamedFiles
 from gdbcuda.contract.patience import USUAL, Patience
 from gdbcuda.contract.program import LoadedPlace, Program, Start
-from gdbcuda.contract.showing_program import PRELOAD, HookSurroundings, Shown
 from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, code, hooked, patched, places
 
 LIBRARY_PATH = "LD_LIBRARY_PATH"

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.c_programs.showing_program import Shown
 
 if TYPE_CHECKING:
     from gdbcuda.contract.bench import Bench

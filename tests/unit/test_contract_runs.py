@@ -10,12 +10,12 @@ from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract import case_report
 from gdbcuda.contract import patience as patience_of_runs
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.c_programs.showing_program import complaint
 from gdbcuda.contract.case_report import ConformReport
 from gdbcuda.contract.patience import MOST_HANGS, SHORT, USUAL, Patience
 from gdbcuda.contract.registry import Broken, Case, load_groups
 from gdbcuda.contract.running import runs
 from gdbcuda.contract.running.turns import RARELY, Turns
-from gdbcuda.contract.showing_program import complaint
 from gdbcuda.shell.conform import cases as conform_cases
 from gdbcuda.shell.conform.options import ConformOptions
 

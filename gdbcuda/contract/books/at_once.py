@@ -11,10 +11,10 @@ from gdbcuda.contract.books.asking_programs import LONGEST, drift, last, program
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs.building import Ran
+from gdbcuda.contract.c_programs.showing_program import NEXT
 from gdbcuda.contract.patience import busy
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import NEXT
 from gdbcuda.text.units import human
 
 SHARES = {2: 60, 8: 30, 64: 10}  # threads, and how many percent of the limit each asks for: not all may have them

@@ -16,8 +16,8 @@ from gdbcuda.contract.books.asking_programs import LONGEST, drift, last, program
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs import stepping
+from gdbcuda.contract.c_programs.showing_program import UNSTEPPED, ShowingProgram
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import UNSTEPPED, ShowingProgram
 from gdbcuda.text.units import human
 
 TWO = 2

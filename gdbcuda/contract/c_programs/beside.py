@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gdbcuda.contract import c_program
 from gdbcuda.contract.arguments import Arguments
-from gdbcuda.contract.c_program import ShownCall
-from gdbcuda.contract.c_programs import stepping
-from gdbcuda.contract.showing_program import HookSurroundings
+from gdbcuda.contract.c_programs import c_program, stepping
+from gdbcuda.contract.c_programs.c_program import ShownCall
+from gdbcuda.contract.c_programs.showing_program import HookSurroundings
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED
 
 OTHER = "other_"  # before the names of its arguments

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from gdbcuda.api.table import Table
 from gdbcuda.contract.c_programs.declaring import by_dlsym, declarations
+from gdbcuda.contract.c_programs.showing_program import PRELOAD, ShowingProgram, compiled
 from gdbcuda.contract.endings import signal_name
 from gdbcuda.contract.patience import USUAL, Patience
-from gdbcuda.contract.showing_program import PRELOAD, ShowingProgram, compiled
 
 PLACE = re.compile(r"^([ \t]*)/\* ([A-Z]+) \*/\n", re.MULTILINE)
 DECLARATIONS = "DECLARATIONS"

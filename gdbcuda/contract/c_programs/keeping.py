@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gdbcuda.contract import c_program
-from gdbcuda.contract.c_program import ShownCall
-from gdbcuda.contract.showing_program import HookSurroundings
+from gdbcuda.contract.c_programs import c_program
+from gdbcuda.contract.c_programs.c_program import ShownCall
+from gdbcuda.contract.c_programs.showing_program import HookSurroundings
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED
 
 BEGIN = "#include <sys/mman.h>\n#include <unistd.h>\n\nenum { SIZE = 1 << 18 };\n"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from gdbcuda import api
-from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import statuses
+from gdbcuda.contract.c_programs import c_program
 from gdbcuda.contract.calling import contexts, remembered
 from gdbcuda.contract.calling.one_call import OneCall
 from gdbcuda.contract.calling.told_calls import call_command

@@ -8,12 +8,12 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.api.table import STATUS_TYPES
-from gdbcuda.contract import c_program
 from gdbcuda.contract.answers import DriverCall, driver_calls, prescription, statuses
 from gdbcuda.contract.argument_kinds import meaningful, to_bytes
 from gdbcuda.contract.arguments import TEXT_AT, ArgumentMaker, Arguments, CallerMemory, Making
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.c_program import ShownCall
+from gdbcuda.contract.c_programs import c_program
+from gdbcuda.contract.c_programs.c_program import ShownCall
 from gdbcuda.contract.calling import callbacks, contexts, remembered
 from gdbcuda.contract.calling.call_values import difference, same, shown, status_text
 from gdbcuda.contract.calling.told_calls import Called

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from gdbcuda import api
-from gdbcuda.contract import c_program
 from gdbcuda.contract.argument_kinds import is_size
+from gdbcuda.contract.c_programs import c_program
 from gdbcuda.contract.calling.one_call import OneCall
 from gdbcuda.contract.registry import Broken
 

@@ -12,13 +12,13 @@ from gdbcuda.contract.books import numbers
 from gdbcuda.contract.books.sequences import of_allocators
 from gdbcuda.contract.c_programs.building import Ran, written
 from gdbcuda.contract.c_programs.filling import block_type
+from gdbcuda.contract.c_programs.showing_program import HookSurroundings
 from gdbcuda.contract.failing import run_output
 from gdbcuda.contract.failing.one_function import DriverFault, can_fail
 from gdbcuda.contract.failing.run_judging import RunJudge
 from gdbcuda.contract.failing.run_output import ProgramCall
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import HookSurroundings
 
 PATIENCE = 5.0  # seconds of a run: a lock that is left held is waited for
 MOST = 200  # calls that are refused, one a run

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.c_programs.showing_program import PRELOAD
 from gdbcuda.contract.life.situations import PRELOADED, SITUATIONS, Situation, Stage
 from gdbcuda.contract.registry import Broken, Case, contract
-from gdbcuda.contract.showing_program import PRELOAD
 
 MOMENTS = 5  # at which a process is killed wherever it is, beside each instruction
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gdbcuda.contract import c_finding, proc_address
-from gdbcuda.contract.asked_names import AskedNames
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.c_programs.showing_program import Shown
 from gdbcuda.contract.program import LoadedPlace
 from gdbcuda.contract.registry import Broken, Case, contract
-from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.resolving import c_finding, proc_address
+from gdbcuda.contract.resolving.resolved_names import AskedNames
 from gdbcuda.contract.targets import LIBRARY_OF, HookTarget
 
 # What is no API function, by who has it; a hook library that overrides dlsym sees these as well.

@@ -19,10 +19,10 @@ from gdbcuda.contract.books.at_once import slowest
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs import stepping
 from gdbcuda.contract.c_programs.building import NOT_ENDING, Ran, Workshop, written
+from gdbcuda.contract.c_programs.showing_program import COPY, NEEDED, NEXT, PRELOAD, UNSTEPPED, ShowingProgram
 from gdbcuda.contract.life import work
 from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import COPY, NEEDED, NEXT, PRELOAD, UNSTEPPED, ShowingProgram
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 STATES, FEW_STATES = 4, 2  # that a stepped program is in, over a real driver before it has a context

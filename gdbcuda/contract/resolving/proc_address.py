@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gdbcuda.contract import c_finding
 from gdbcuda.contract.arguments import FIRST, TEXT_AT
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.c_programs.showing_program import Shown
 from gdbcuda.contract.calling.one_call import OneCall
 from gdbcuda.contract.program import LoadedPlace, Program, place
 from gdbcuda.contract.registry import Broken
-from gdbcuda.contract.showing_program import Shown
+from gdbcuda.contract.resolving import c_finding
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED, by_name
 
 NAME, PLACE, VERSION, FLAGS, HOW = "name", "place", "version", "flags", "how"

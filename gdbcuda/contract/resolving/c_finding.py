@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdbcuda.contract.c_program import over_standin
-from gdbcuda.contract.showing_program import HookSurroundings
+from gdbcuda.contract.c_programs.c_program import over_standin
+from gdbcuda.contract.c_programs.showing_program import HookSurroundings
 from gdbcuda.contract.targets import LINKED
 
 BEGIN = """\

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.contract.arguments import TEXT, TEXT_AT, WORD, Arguments
+from gdbcuda.contract.c_programs.showing_program import NEEDED, HookSurroundings, ShowingProgram
 from gdbcuda.contract.program import DEVICES, DEVICES_OF_STANDIN, SEEN
-from gdbcuda.contract.showing_program import NEEDED, HookSurroundings, ShowingProgram
 from gdbcuda.contract.targets import LIBRARY_OF, LINKED
 from gdbcuda.machine import abi
 
