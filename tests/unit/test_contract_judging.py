@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda import api
-from gdbcuda.contract.books.at_once import drift, judged_drift
+from gdbcuda.contract.books.concurrent.at_once import drift, judged_drift
 from gdbcuda.contract.books.judging import Books, Judge
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.books.numbers import Observed, Said, read

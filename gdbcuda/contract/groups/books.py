@@ -9,11 +9,12 @@ from functools import partial
 
 from gdbcuda import api
 from gdbcuda.contract.bench import Bench
-from gdbcuda.contract.books import at_once, fixed_sequences, other_devices, random_sequences, sharing
+from gdbcuda.contract.books import fixed_sequences, random_sequences
+from gdbcuda.contract.books.concurrent import at_once, other_devices, sharing
+from gdbcuda.contract.books.concurrent.sharing_calls import WAYS, SharingWay
 from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
 from gdbcuda.contract.books.sequences import RESERVER
-from gdbcuda.contract.books.sharing_calls import WAYS, SharingWay
 from gdbcuda.contract.registry import Broken, Case, contract
 from gdbcuda.text.sentences import counted
 

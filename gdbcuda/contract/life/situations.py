@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gdbcuda import elf
-from gdbcuda.contract.books.asking_programs import last
-from gdbcuda.contract.books.at_once import slowest
+from gdbcuda.contract.books.concurrent.asking_programs import last
+from gdbcuda.contract.books.concurrent.at_once import slowest
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.c_programs import stepping
 from gdbcuda.contract.c_programs.building import NOT_ENDING, Ran, Workshop, written

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda import api
-from gdbcuda.contract.books import interleaved, numbers
-from gdbcuda.contract.books.asking_programs import LONGEST, drift, last, program, releasing, room, said
+from gdbcuda.contract.books import numbers
+from gdbcuda.contract.books.concurrent import interleaved
+from gdbcuda.contract.books.concurrent.asking_programs import LONGEST, drift, last, program, releasing, room, said
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs.building import Ran

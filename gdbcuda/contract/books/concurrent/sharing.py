@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gdbcuda.contract.books import asking_programs, at_once, numbers
+from gdbcuda.contract.books import numbers
+from gdbcuda.contract.books.concurrent import asking_programs, at_once
+from gdbcuda.contract.books.concurrent.sharing_calls import SharingWay
 from gdbcuda.contract.books.judging import more
 from gdbcuda.contract.books.numbers import SUCCESS, Observed
 from gdbcuda.contract.books.playing import Player
-from gdbcuda.contract.books.sharing_calls import SharingWay
 from gdbcuda.contract.registry import Broken
 
 # Steps of shim/contract/books/shared.c: the owner's, and those of the process that opens it.

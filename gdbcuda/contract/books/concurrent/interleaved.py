@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda import api
-from gdbcuda.contract.books.asking_programs import LONGEST, drift, last, program, room, said
+from gdbcuda.contract.books.concurrent.asking_programs import LONGEST, drift, last, program, room, said
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs import stepping

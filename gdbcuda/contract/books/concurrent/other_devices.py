@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gdbcuda import api
-from gdbcuda.contract.books import asking_programs, at_once, numbers
+from gdbcuda.contract.books import numbers
+from gdbcuda.contract.books.concurrent import asking_programs, at_once
 from gdbcuda.contract.books.judging import more
 from gdbcuda.contract.books.numbers import Observed
 from gdbcuda.contract.books.playing import Player

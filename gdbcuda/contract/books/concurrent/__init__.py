@@ -1,0 +1,1 @@
+"""Memory that several threads, processes or devices ask for at the same instant."""
