@@ -20,8 +20,9 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.image import Image
 from gdbcuda.linkage.objects import Linkages
 from gdbcuda.memory import DictMemory
-from gdbcuda.routes import collect, report, resolvers
+from gdbcuda.routes import collect
 from gdbcuda.routes.collect import Route
+from gdbcuda.routes.reports import resolvers, route_report
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
@@ -107,12 +108,12 @@ def test_summary_and_table(loaded_libraries: tuple) -> None:
     libraries, _ = loaded_libraries
     snapshot = libraries.snapshot()
     found = collect.sorted_routes(list(routes_of(snapshot, libraries.plugin).values()))
-    assert report.summary(snapshot, found) == "2 functions reachable; no hook library is loaded"
+    assert route_report.summary(snapshot, found) == "2 functions reachable; no hook library is loaded"
     ctypes.CDLL(str(libraries.hook))
     snapshot = libraries.snapshot()
     found = collect.sorted_routes(list(routes_of(snapshot, libraries.plugin).values()))
-    assert report.summary(snapshot, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
-    text = report.table(found, lambda text, role: text)
+    assert route_report.summary(snapshot, found) == "2 functions reachable: 0 hooked, 2 past the hook, 1 missing"
+    text = route_report.table(found, lambda text, role: text)
     assert f"app {libraries.plugin.name}" in text and "PLT, not called yet" in text and "nothing" in text
 
 
@@ -124,9 +125,9 @@ def test_a_wrong_version_of_the_hooks_own_is_not_past_the_hook(loaded_libraries:
     there = Reached(4096, ("cuMemcpyHtoD_v2",), str(libraries.hook), "hook")
     route = collect.Route("cuMemcpyHtoD_v2_ptds", "cuGetProcAddress_v2", "program", "app", "", there, verdict)
     summary = "1 function reachable: 0 hooked, 0 past the hook, 1 wrong version"
-    assert report.summary(libraries.snapshot(), [route]) == summary
+    assert route_report.summary(libraries.snapshot(), [route]) == summary
     behind = route._replace(reached=there._replace(layer="driver"))
-    assert "1 past the hook, 1 wrong version" in report.summary(libraries.snapshot(), [behind])
+    assert "1 past the hook, 1 wrong version" in route_report.summary(libraries.snapshot(), [behind])
 
 
 def test_implementations_of_dlsym(loaded_libraries: tuple) -> None:

@@ -9,7 +9,8 @@ import pytest
 from routes_process import RouteProcess, marked, plain, rows
 
 from gdbcuda.linkage.slots import slot_values
-from gdbcuda.routes import collect, judge, resolvers, right_object
+from gdbcuda.routes import collect, judge, right_object
+from gdbcuda.routes.reports import resolvers
 from gdbcuda.routes.requests import Asker, Request
 from gdbcuda.routes.shapes import RTLD_DEFAULT, RTLD_NEXT
 from gdbcuda.routes.snapshot import Reached

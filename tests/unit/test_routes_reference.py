@@ -8,8 +8,9 @@ import pytest
 from routes_process import RouteProcess, file_of, layer_of, plain, route, rows
 
 from gdbcuda.memory import DictMemory
-from gdbcuda.routes import collect, report, verdicts
+from gdbcuda.routes import collect, verdicts
 from gdbcuda.routes.collect import Route
+from gdbcuda.routes.reports import route_report
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 
@@ -148,7 +149,7 @@ def test_a_snapshot_collects_the_references_of_an_object_once(process: RouteProc
 
 
 def rows_of(found: list[Route]) -> list[list[str]]:
-    return rows(report.table(found, plain))
+    return rows(route_report.table(found, plain))
 
 
 @pytest.mark.parametrize(("order", "way", "why"), [

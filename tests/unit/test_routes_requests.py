@@ -9,7 +9,8 @@ import pytest
 from routes_process import marked, plain, rows
 
 from gdbcuda import api
-from gdbcuda.routes import request_report, shapes
+from gdbcuda.routes import shapes
+from gdbcuda.routes.reports import request_report
 from gdbcuda.routes.requests import Asker, Book, Request
 from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import WORDS, Verdict

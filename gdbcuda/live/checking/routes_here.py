@@ -12,9 +12,10 @@ from gdbcuda.live.checking import hook_variables, nameless_pointers, real_functi
 from gdbcuda.live.dlsym import request_log
 from gdbcuda.live.layers import names, this_snapshot
 from gdbcuda.live.noticing import wrappers
-from gdbcuda.routes import collect, judge, report
+from gdbcuda.routes import collect, judge
 from gdbcuda.routes.answering import Answering, base
 from gdbcuda.routes.collect import Route
+from gdbcuda.routes.reports import route_report
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 from gdbcuda.text.printable import visible
@@ -71,7 +72,7 @@ def found_routes(snapshot: ProcessSnapshot, wanted: frozenset[str], app: bool, e
 def new_references(snapshot: ProcessSnapshot, wanted: frozenset[str], found: list[Route]) -> list[Route]:
     """For functions that nobody refers to: what a new reference would find."""
     searched = (
-        collect.search(snapshot, name) for name in wanted - {route.function for route in report.of_callers(found)}
+        collect.search(snapshot, name) for name in wanted - {route.function for route in route_report.of_callers(found)}
     )
     return [route for route in searched if route.reached is not None]
 
@@ -156,5 +157,5 @@ def no_null_pointers(snapshot: ProcessSnapshot) -> str:
 def past_the_hook(snapshot: ProcessSnapshot, routes: list[Route]) -> list[Route]:
     if not snapshot.hooks and not snapshot.unsearched_hooks:
         raise UserError("no hook library is loaded: everything goes past it (cuda-load LIB)")
-    past = [route for route in report.of_callers(routes) if report.is_past(snapshot, route)]
+    past = [route for route in route_report.of_callers(routes) if route_report.is_past(snapshot, route)]
     return collect.allocations_first(snapshot, past)

@@ -14,7 +14,7 @@ from gdbcuda.live.frames import frames, source_lines
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import call_data, returns, stops
-from gdbcuda.routes import request_report
+from gdbcuda.routes.reports import request_report
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
 from gdbcuda.text.printable import visible

@@ -10,8 +10,8 @@ from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
-from gdbcuda.routes import resolvers
-from gdbcuda.routes.resolvers import Implementation
+from gdbcuda.routes.reports import resolvers
+from gdbcuda.routes.reports.resolvers import Implementation
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text.json_text import json_text
 

@@ -16,7 +16,7 @@ from gdbcuda.live.frames.session_types import FUNCTION
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
 from gdbcuda.routes import judge
-from gdbcuda.routes import request_report as report
+from gdbcuda.routes.reports import request_report as report
 from gdbcuda.text.json_text import json_text
 from gdbcuda.text.printable import visible
 

@@ -13,7 +13,7 @@ from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
-from gdbcuda.routes import report
+from gdbcuda.routes.reports import route_report
 from gdbcuda.text import fitting
 from gdbcuda.text.json_text import json_text
 from gdbcuda.text.sentences import some
@@ -64,7 +64,7 @@ def cuda_route(wanted: RouteOptions) -> str:
     routes = routes_here.routes(snapshot, wanted.function, wanted.app, wanted.all)
     shown = routes_here.past_the_hook(snapshot, routes) if wanted.unhooked else routes
     if wanted.json:
-        return as_json(snapshot, shown, report.summary(snapshot, routes))
+        return as_json(snapshot, shown, route_report.summary(snapshot, routes))
     if not shown:
         return "\n".join([nothing(snapshot, wanted), *core_files.advice()])
     return "\n".join([*shown_routes(snapshot, wanted, routes, shown), *core_files.advice()])
@@ -72,16 +72,16 @@ def cuda_route(wanted: RouteOptions) -> str:
 
 def shown_routes(snapshot: ProcessSnapshot, wanted: RouteOptions, routes: list[Route], shown: list[Route]) -> list[str]:
     """What is about all functions fits a screen."""
-    summary = report.summary(snapshot, routes)
-    head = [report.head(snapshot, shown)] if wanted.unhooked else []
+    summary = route_report.summary(snapshot, routes)
+    head = [route_report.head(snapshot, shown)] if wanted.unhooked else []
     if wanted.function is not None or wanted.all:
         is_each = wanted.all or not names.is_glob(str(wanted.function))
-        table = report.table(shown, stops.paint, is_each, wanted.wide)
+        table = route_report.table(shown, stops.paint, is_each, wanted.wide)
         if not is_each or wanted.all or fitting.lines_on_screen(table) <= fitting.SCREEN:
             return [*head, table, summary]
         each = f"A row stands for all places that lead to the same; cuda-route {wanted.function} --all has each."
-        return [*head, report.table(shown, stops.paint, is_each=False, is_wide=wanted.wide), each, summary]
-    table, is_folded = report.screenful(snapshot, shown, stops.paint, wanted.wide)
+        return [*head, route_report.table(shown, stops.paint, is_each=False, is_wide=wanted.wide), each, summary]
+    table, is_folded = route_report.screenful(snapshot, shown, stops.paint, wanted.wide)
     return [summary, *head, table, each_has_a_row(wanted)] if is_folded else [*head, table, summary]
 
 
@@ -104,10 +104,10 @@ def null_pointers(snapshot: ProcessSnapshot, wanted: RouteOptions) -> str:
         raise UserError("no hook library is loaded (cuda-load LIB)")
     if not found:
         return routes_here.no_null_pointers(snapshot)
-    table = report.table(found, stops.paint, is_wide=wanted.wide)
+    table = route_report.table(found, stops.paint, is_wide=wanted.wide)
     if wanted.function is not None or wanted.all or fitting.lines_on_screen(table) <= fitting.SCREEN:
         return "\n".join([table, summary])
-    table, _ = report.screenful(snapshot, found, stops.paint, wanted.wide)
+    table, _ = route_report.screenful(snapshot, found, stops.paint, wanted.wide)
     return "\n".join([summary, table, each_has_a_row(wanted)])
 
 

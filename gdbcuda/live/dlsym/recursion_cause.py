@@ -10,7 +10,7 @@ from gdbcuda.live.dlsym import request_log, wanted_requests
 from gdbcuda.live.frames.frames import CodePlace
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.stopping import stops
-from gdbcuda.routes import request_report
+from gdbcuda.routes.reports import request_report
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:

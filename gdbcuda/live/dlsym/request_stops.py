@@ -17,7 +17,7 @@ from gdbcuda.live.layers import answering_code, table_version
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.convenience_functions import function
-from gdbcuda.routes import request_report
+from gdbcuda.routes.reports import request_report
 from gdbcuda.routes.shapes import LOADERS, OPENERS, ResolverShape
 
 if TYPE_CHECKING:

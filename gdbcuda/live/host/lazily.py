@@ -18,7 +18,7 @@ MODULES = (
     "gdbcuda.machine.abi",
     "gdbcuda.routes.judge",
     "gdbcuda.routes.requests",
-    "gdbcuda.routes.request_report",
+    "gdbcuda.routes.reports.request_report",
     "gdbcuda.routes.right_function",
     "gdbcuda.routes.stub",
     "gdbcuda.log.select",

@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gdbcuda.routes import collect, route_table
+from gdbcuda.routes import collect
+from gdbcuda.routes.reports import route_table
 from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text import render
 
 if TYPE_CHECKING:
     from gdbcuda.linkage import Linkage
     from gdbcuda.routes.collect import Route
-    from gdbcuda.routes.route_table import Paint
+    from gdbcuda.routes.reports.route_table import Paint
 
 
 class Implementation(NamedTuple):

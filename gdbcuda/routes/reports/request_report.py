@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from gdbcuda.routes.route_table import Paint, reached
+from gdbcuda.routes.reports.route_table import Paint, reached
 from gdbcuda.routes.shapes import OPEN_FLAGS, RTLD_NOLOAD
 from gdbcuda.routes.verdicts import ROLES, WORDS
 from gdbcuda.text import render

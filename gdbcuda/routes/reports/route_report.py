@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gdbcuda.routes import route_table
 from gdbcuda.routes.collect import WRAP, Route, is_alloc
-from gdbcuda.routes.route_table import Paint
+from gdbcuda.routes.reports import route_table
+from gdbcuda.routes.reports.route_table import Paint
 from gdbcuda.routes.verdicts import offers_names, runtime
 from gdbcuda.text.sentences import counted
 

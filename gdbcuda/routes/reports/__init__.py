@@ -1,0 +1,1 @@
+"""Routes and requests as tables and sentences."""
