@@ -10,7 +10,7 @@ from gdbcuda import api, elf
 from gdbcuda.api.vendor import api_of, major_version
 from gdbcuda.check.finding import Report
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, findings
-from gdbcuda.check.subject import Subject, important_first
+from gdbcuda.check.subjects.subject import Subject, important_first
 from gdbcuda.errors import UserError
 
 _PROGRAMS = ("executable", "pie")

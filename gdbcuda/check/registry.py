@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Callable, NamedTuple, Union
 
 from gdbcuda.check.finding import SEVERITIES, Finding
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.errors import UserError
 
 # What a check looks at: every file; a hook library; a program; a program together with a hook library.

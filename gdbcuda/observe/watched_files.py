@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from gdbcuda import api, elf
 from gdbcuda.api import vendor
-from gdbcuda.check import runtime_inside
-from gdbcuda.check.uses import Uses
+from gdbcuda.check.subjects import runtime_inside
+from gdbcuda.check.subjects.uses import Uses
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.observe.patched import processes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdbcuda import api, elf
 from gdbcuda.api.vendor import api_of
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.text.sentences import some
 
 _STATUS = {"CUresult", "cudaError_t", "nvmlReturn_t"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gdbcuda import api
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import IMPORTANT_ROLES, Subject, important_first
+from gdbcuda.check.subjects.subject import IMPORTANT_ROLES, Subject, important_first
 from gdbcuda.ledger.effects import roles
 from gdbcuda.routes.right_function import difference
 from gdbcuda.text.sentences import some

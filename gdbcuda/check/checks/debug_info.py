@@ -6,7 +6,7 @@ import os
 import re
 
 from gdbcuda.check.registry import ANY, LIBRARY, PROGRAM, Answer, Answered, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.elf.dwarf.compile_units import MOST_UNITS, Unit
 from gdbcuda.text.sentences import counted, some
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from gdbcuda import api
 from gdbcuda.api.vendor import NAMES
-from gdbcuda.check.other_ways import offers_names, other_ways
-from gdbcuda.check.reached_hook import Routes
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import Subject, important_first
+from gdbcuda.check.subjects.other_ways import offers_names, other_ways
+from gdbcuda.check.subjects.reached_hook import Routes
+from gdbcuda.check.subjects.subject import Subject, important_first
 from gdbcuda.text.cplusplus import shortened
 from gdbcuda.text.demangling import demangled
 from gdbcuda.text.sentences import counted, some

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 
 _EXECUTE, _NOW = 1, 8
 _DF_1_NOW, _DF_TEXTREL = 1, 4

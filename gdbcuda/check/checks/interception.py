@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gdbcuda import elf
 from gdbcuda.api.vendor import api_of
-from gdbcuda.check.other_ways import BY_HANDLE, offers_names, other_ways
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import Subject
-from gdbcuda.check.way_back import Search
+from gdbcuda.check.subjects.other_ways import BY_HANDLE, offers_names, other_ways
+from gdbcuda.check.subjects.subject import Subject
+from gdbcuda.check.subjects.way_back import Search
 from gdbcuda.text.sentences import some
 
 _PRIVATE = ("_dl_sym", "_dl_vsym", "__libc_dlsym", "__libc_dlopen_mode", "_dl_open")

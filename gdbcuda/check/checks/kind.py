@@ -6,7 +6,7 @@ import platform
 
 from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 
 _HOST = {"amd64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
 _WRONG_KINDS = {

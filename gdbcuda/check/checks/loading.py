@@ -7,7 +7,7 @@ from collections import Counter
 
 from gdbcuda.api.vendor import NAMES, api_of
 from gdbcuda.check.registry import ANY, LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.text.demangling import readable
 from gdbcuda.text.sentences import counted, some
 

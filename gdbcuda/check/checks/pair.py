@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from gdbcuda.api.vendor import NAMES
-from gdbcuda.check.other_ways import BY_HANDLE, offers_names, other_ways
-from gdbcuda.check.reached_hook import Routes
 from gdbcuda.check.registry import ANY, LIBRARY, PAIR, PROGRAM, Answer, Answered, check, findings
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.other_ways import BY_HANDLE, offers_names, other_ways
+from gdbcuda.check.subjects.reached_hook import Routes
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.text.sentences import counted, some
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from gdbcuda.api.vendor import NAMES
 from gdbcuda.check.registry import PROGRAM, Answer, check
-from gdbcuda.check.runtime_inside import WRAPPER
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.runtime_inside import WRAPPER
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.text.sentences import counted, some
 
 

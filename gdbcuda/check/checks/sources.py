@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gdbcuda.check.registry import ANY, Answer, Answered, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.files.source_places import MOST_PATHS, common, here, source_path, substitution, tops
 from gdbcuda.text.sentences import some
 

@@ -11,7 +11,7 @@ from gdbcuda.adapter import adapter_file
 from gdbcuda.adapter.adapter_file import Adapter
 from gdbcuda.api.vendor import api_of
 from gdbcuda.check.registry import LIBRARY, Answer, Answered, check
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.errors import UserError
 
 READERS = frozenset({"getenv", "secure_getenv"})

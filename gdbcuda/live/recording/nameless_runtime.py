@@ -31,7 +31,7 @@ def runtimes(symbols: Set[str], table: api.Table) -> set[str]:
 @lru_cache(maxsize=16)
 def is_inside(path: str, version: tuple[int, ...]) -> bool:
     from gdbcuda import elf
-    from gdbcuda.check import runtime_inside
+    from gdbcuda.check.subjects import runtime_inside
 
     try:
         return runtime_inside.is_inside(elf.open(path), runtime_inside.MOST_OF_ONE)

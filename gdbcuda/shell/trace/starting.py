@@ -106,7 +106,7 @@ def is_static(file: elf.Elf) -> bool:
 def hides_runtime(file: elf.Elf) -> bool:
     """Calls within a program pass no loader, but for those that the linker has led to wrappers."""
     from gdbcuda import api
-    from gdbcuda.check import runtime_inside
+    from gdbcuda.check.subjects import runtime_inside
 
     return runtime_inside.is_inside(file) and not runtime_inside.is_wrapped(file, api.load_all())
 

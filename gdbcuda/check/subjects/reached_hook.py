@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from gdbcuda.api.vendor import NAMES
-from gdbcuda.check.subject import Subject, important_first
+from gdbcuda.check.subjects.subject import Subject, important_first
 from gdbcuda.text.sentences import some
 
 RESOLVERS = ("cuGetProcAddress", "cuGetProcAddress_v2")

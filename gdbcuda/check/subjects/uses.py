@@ -7,8 +7,8 @@ from functools import cached_property
 
 from gdbcuda import api, elf
 from gdbcuda.api.vendor import FILES, api_of, major_version
-from gdbcuda.check import runtime_inside
-from gdbcuda.check.runtime_inside import MARK, MOST_SEARCHED
+from gdbcuda.check.subjects import runtime_inside
+from gdbcuda.check.subjects.runtime_inside import MARK, MOST_SEARCHED
 
 _WORDS = (*FILES.values(), MARK)
 

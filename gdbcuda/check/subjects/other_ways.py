@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from gdbcuda.api.vendor import api_of
-from gdbcuda.check.subject import Subject
+from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.text.sentences import some
 
 _NAMED_AFTER = re.compile(r"_((?:cu|cuda|nvml)[A-Z]\w*)$")

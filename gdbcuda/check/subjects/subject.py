@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from gdbcuda import api, elf
-from gdbcuda.check.uses import Uses
+from gdbcuda.check.subjects.uses import Uses
 from gdbcuda.elf.dwarf.compile_units import Unit
 from gdbcuda.elf.dwarf.function_names import TooMuch, defined_functions
 

@@ -1,0 +1,1 @@
+"""The files under check, and what several checks ask of them."""
