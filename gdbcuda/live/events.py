@@ -20,7 +20,8 @@ from gdbcuda.live.noticing import answer_search, far_registers, hooks_without_na
 from gdbcuda.live.placing import loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
-from gdbcuda.live.stopping import backtrace, call_sites, dying, null_calls, returns, shown_calls, stops
+from gdbcuda.live.stopping import backtrace, dying, null_calls, stops
+from gdbcuda.live.stopping.returning import call_sites, returns, shown_calls
 from gdbcuda.live.threads import children, lent_registers
 
 recursion.CAUSES.append(recursion_cause.text)

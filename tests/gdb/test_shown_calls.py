@@ -142,7 +142,7 @@ int main(void)
 }
 """
 COUNT = """
-from gdbcuda.live.stopping import shown_calls
+from gdbcuda.live.stopping.returning import shown_calls
 def counted(self, fall_silent=shown_calls.Ending.fall_silent):
     met.append(self)
     fall_silent(self)

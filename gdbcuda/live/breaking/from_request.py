@@ -24,7 +24,8 @@ from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import library_files, names, own_prototypes, table_version, variants
 from gdbcuda.live.prompt import command
-from gdbcuda.live.stopping import counting, returns
+from gdbcuda.live.stopping import counting
+from gdbcuda.live.stopping.returning import returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus

@@ -22,8 +22,8 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import console, gdb_cli, inferiors
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names
-from gdbcuda.live.stopping import call_sites
 from gdbcuda.live.stopping.convenience_functions import function
+from gdbcuda.live.stopping.returning import call_sites
 
 SAVED = re.compile(r'\$_cuda_break\("((?:[^"\\]|\\.)*)"\)(?: && \((.*)\))?$', re.DOTALL)
 

@@ -13,7 +13,8 @@ from gdbcuda.live.dlsym import request_stops
 from gdbcuda.live.frames import frames, source_lines
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
-from gdbcuda.live.stopping import call_data, returns, stops
+from gdbcuda.live.stopping import call_data, stops
+from gdbcuda.live.stopping.returning import returns
 from gdbcuda.routes.reports import request_report
 from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text

@@ -35,7 +35,7 @@ MODULES = (
     "gdbcuda.live.recording.by_breakpoints.recorder",
     "gdbcuda.live.recording.in_process.ring_recorder",
     "gdbcuda.live.patching.counter_words",
-    "gdbcuda.live.stopping.next_places",
+    "gdbcuda.live.stopping.returning.next_places",
 )
 
 

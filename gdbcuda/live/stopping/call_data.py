@@ -12,7 +12,7 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.pythons import thread_stacks
-from gdbcuda.live.stopping import returns
+from gdbcuda.live.stopping.returning import returns
 
 
 def of_selected_frame() -> frames.FrameCall | None:

@@ -21,7 +21,8 @@ from gdbcuda.live.host import expressions
 from gdbcuda.live.layers import own_prototypes, table_version
 from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import safely
-from gdbcuda.live.stopping import counting, returns
+from gdbcuda.live.stopping import counting
+from gdbcuda.live.stopping.returning import returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus

@@ -17,7 +17,8 @@ from gdbcuda.live.layers import answering_code, table_version, this_snapshot
 from gdbcuda.live.process import ranks
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.pythons import thread_stacks
-from gdbcuda.live.stopping import returns, shown_calls, signals
+from gdbcuda.live.stopping import signals
+from gdbcuda.live.stopping.returning import returns, shown_calls
 from gdbcuda.live.threads import call_registers
 from gdbcuda.text import cplusplus
 from gdbcuda.text.highlight import C, highlighted_line

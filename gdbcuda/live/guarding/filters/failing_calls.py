@@ -23,8 +23,8 @@ from gdbcuda.live.frames.frames import FrameCall
 from gdbcuda.live.guard.watch import Watch, trash
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, trampoline_space
-from gdbcuda.live.stopping import returns
-from gdbcuda.live.stopping.returns import Pending
+from gdbcuda.live.stopping.returning import returns
+from gdbcuda.live.stopping.returning.returns import Pending
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.machine.call_through import CallThrough

@@ -14,8 +14,8 @@ from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import own_prototypes
 from gdbcuda.live.placing import unloading
-from gdbcuda.live.stopping import call_sites, next_places, shown_calls
-from gdbcuda.live.stopping.shown_calls import Key, returns_to
+from gdbcuda.live.stopping.returning import call_sites, next_places, shown_calls
+from gdbcuda.live.stopping.returning.shown_calls import Key, returns_to
 from gdbcuda.live.threads import arrivals
 from gdbcuda.live.threads.call_registers import current_stack_pointer, result_register, stack_pointer, thread_number
 

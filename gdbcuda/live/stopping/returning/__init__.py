@@ -1,0 +1,1 @@
+"""Where a call returns to, what is kept of it until then, and what is shown."""
