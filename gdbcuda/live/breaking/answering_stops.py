@@ -17,7 +17,7 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console, gdb_cli
-from gdbcuda.live.layers import answering_code
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search, hooks_without_names
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.machine import entry_jump

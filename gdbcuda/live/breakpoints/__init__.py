@@ -21,7 +21,8 @@ from gdbcuda.live.breakpoints import locations, ours, uprobes
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.layers import answering_code, indirect, names
+from gdbcuda.live.layers import names
+from gdbcuda.live.layers.code import answering_code, indirect
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.prompt import user_hooks

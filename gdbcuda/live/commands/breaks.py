@@ -14,7 +14,8 @@ from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions,
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.layers import answering_code, library_files, names, own_calls
+from gdbcuda.live.layers import library_files, names, own_calls
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.preloading import presence
 from gdbcuda.live.prompt import settings

@@ -13,7 +13,8 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.dlsym import request_values
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.layers import answering_code, table_version
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
 from gdbcuda.live.stopping.convenience_functions import function

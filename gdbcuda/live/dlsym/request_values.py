@@ -8,7 +8,8 @@ import struct
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import code_places
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering_code, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.threads import call_registers
 from gdbcuda.machine import abi
 from gdbcuda.memory import string_at

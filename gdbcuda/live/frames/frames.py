@@ -16,7 +16,8 @@ from gdbcuda import api
 from gdbcuda.calls import header_code
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, exported_code, indirect, table_version
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers.code import answering_code, exported_code, indirect
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
 

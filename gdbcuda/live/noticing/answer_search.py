@@ -15,7 +15,8 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering_code, this_snapshot
+from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import notice, wrappers
 from gdbcuda.live.placing import leaving, loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found

@@ -10,7 +10,8 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage.hook_library import AUDIT, INJECTION
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering_code, noticed, this_snapshot
+from gdbcuda.live.layers import noticed, this_snapshot
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import leaving, own_process, unloading
 from gdbcuda.live.threads import call_registers

@@ -10,7 +10,8 @@ from gdbcuda.api import vendor
 from gdbcuda.linkage import Linkage
 from gdbcuda.linkage.hook_library import RESOLVERS
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, library_files, noticed, table_version
+from gdbcuda.live.layers import library_files, noticed, table_version
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.routes.answering import Answering
 from gdbcuda.routes.snapshot import ProcessSnapshot

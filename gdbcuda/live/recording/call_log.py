@@ -13,7 +13,8 @@ from gdbcuda.ledger import Ledger, Ledgers, views
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import trash
 from gdbcuda.live.host import console, inferiors, interrupts
-from gdbcuda.live.layers import answering_code, table_version
+from gdbcuda.live.layers import table_version
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading

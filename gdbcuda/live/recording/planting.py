@@ -15,7 +15,8 @@ from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import answering_code, library_files, this_snapshot
+from gdbcuda.live.layers import library_files, this_snapshot
+from gdbcuda.live.layers.code import answering_code
 
 
 class PlantingSpot(NamedTuple):

@@ -13,7 +13,8 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console, inferiors
-from gdbcuda.live.layers import answering_code, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.process import ranks
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.pythons import thread_stacks

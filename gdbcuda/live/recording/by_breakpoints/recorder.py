@@ -27,7 +27,8 @@ from gdbcuda.live.breakpoints import uprobes
 from gdbcuda.live.frames import code_places, condition_words, frames
 from gdbcuda.live.host import inferiors, interrupts
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import answering_code, table_version, this_snapshot
+from gdbcuda.live.layers import table_version, this_snapshot
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.pythons import python_frames, thread_stacks

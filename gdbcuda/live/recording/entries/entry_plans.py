@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
-from gdbcuda.live.layers import answering_code
+from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.patching import detours
 from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine import entry_detour
