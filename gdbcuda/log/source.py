@@ -10,8 +10,8 @@ from gdbcuda import api
 from gdbcuda.calls import captures, reader
 from gdbcuda.calls.reader import Event, Log, LogFile
 from gdbcuda.calls.text import CallWriter, Code, Paint, as_it_is, plainly
-from gdbcuda.log import select
 from gdbcuda.log.progress import Progress
+from gdbcuda.log.selecting import select
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import with_counts
 

@@ -13,8 +13,9 @@ from gdbcuda.calls.references import Process
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import user_files
-from gdbcuda.log import FORMATS, kernel_added, select, view_data, wanted_places
+from gdbcuda.log import FORMATS, kernel_added, view_data
 from gdbcuda.log.progress import Progress
+from gdbcuda.log.selecting import select, wanted_places
 from gdbcuda.log.source import LogSource
 from gdbcuda.log.views import changes, diff, export, gpu, gpu_work, kernel, summary, timeline, tree
 from gdbcuda.text import output, render

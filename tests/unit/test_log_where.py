@@ -10,8 +10,8 @@ from log_files import MAIN, alloc_of, call, copy, nested, run, write
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
-from gdbcuda.log import recorded
-from gdbcuda.log.select import by_beginning
+from gdbcuda.log.selecting import recorded
+from gdbcuda.log.selecting.select import by_beginning
 from gdbcuda.shell import cli
 
 # -- conditions ----------------------------------------------------------------------------------------------------

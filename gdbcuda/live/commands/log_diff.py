@@ -42,7 +42,8 @@ def cuda_log_diff(wanted: LogDiffOptions) -> str:
       cuda-log diff without.jsonl --in driver
       cuda-log diff without.jsonl with.jsonl --function 'cuMem*'"""
     from gdbcuda.calls import data
-    from gdbcuda.log import select, view_data
+    from gdbcuda.log import view_data
+    from gdbcuda.log.selecting import select
     from gdbcuda.log.views import diff
 
     sources = [opened(path) for path in (wanted.first, wanted.second) if path is not None]

@@ -14,7 +14,7 @@ from gdbcuda.live.layers import table_version
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.recording import call_log, fast
 from gdbcuda.log import options as shared
-from gdbcuda.log import select
+from gdbcuda.log.selecting import select
 from gdbcuda.log.views import tree as trees
 from gdbcuda.text import render
 

@@ -12,7 +12,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import GAP, LOST, References
 from gdbcuda.calls.sinks import Sink
-from gdbcuda.log.where import Where
+from gdbcuda.log.selecting.where import Where
 from gdbcuda.observe.probes import Probe
 from gdbcuda.observe.process_code import Files, ProcessCode
 from gdbcuda.observe.uprobes.bpftrace_events import Entered, InOrder, Left, Lost, Seen

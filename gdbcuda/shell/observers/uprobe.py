@@ -14,7 +14,7 @@ from gdbcuda.calls.sinks import JsonLines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.ledger import left_out
-from gdbcuda.log.where import Where
+from gdbcuda.log.selecting.where import Where
 from gdbcuda.observe import patched, probes, watched_files
 from gdbcuda.observe.probes import Choice, Probe
 from gdbcuda.observe.uprobes import bpftrace_condition, bpftrace_text, needs, uprobe_log

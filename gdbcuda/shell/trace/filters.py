@@ -11,7 +11,7 @@ from gdbcuda.calls.references import References
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
 from gdbcuda.errors import UserError
-from gdbcuda.log.where import Where
+from gdbcuda.log.selecting.where import Where
 from gdbcuda.machine import abi
 from gdbcuda.machine.x86.x86_write import Code
 from gdbcuda.rings.ring_layout import FILTER, MAGIC, WORD

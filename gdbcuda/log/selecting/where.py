@@ -17,7 +17,7 @@ from gdbcuda.cpython import own_code
 from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import object_names
-from gdbcuda.log import recorded
+from gdbcuda.log.selecting import recorded
 from gdbcuda.text import cplusplus
 
 

@@ -12,8 +12,8 @@ from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
 from gdbcuda.errors import UserError
-from gdbcuda.log import where as conditions  # loaded when the first is asked (live/host/lazily.py)
-from gdbcuda.log.wanted_places import WantedPlaces
+from gdbcuda.log.selecting import where as conditions  # loaded when the first is asked (live/host/lazily.py)
+from gdbcuda.log.selecting.wanted_places import WantedPlaces
 
 if TYPE_CHECKING:
     from gdbcuda.log.options import FilterOptions
