@@ -17,7 +17,9 @@ from gdbcuda.log import FORMATS, kernel_added, view_data
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.selecting import select, wanted_places
 from gdbcuda.log.source import LogSource
-from gdbcuda.log.views import changes, diff, export, gpu, gpu_work, kernel, summary, timeline, tree
+from gdbcuda.log.views import changes, diff, kernel, summary, timeline, tree
+from gdbcuda.log.views.exporting import export
+from gdbcuda.log.views.gpu_views import gpu, gpu_work
 from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible

@@ -13,8 +13,8 @@ from log_files import append, call, run, write
 from gdbcuda.calls.reader import END
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
-from gdbcuda.log.views.gpu_rows import GpuRows, overlap
-from gdbcuda.log.views.gpu_work import GpuOfLog
+from gdbcuda.log.views.gpu_views.gpu_rows import GpuRows, overlap
+from gdbcuda.log.views.gpu_views.gpu_work import GpuOfLog
 from gdbcuda.shell import cli
 
 MICRO = 1e-6

@@ -12,7 +12,7 @@ from typing import Any
 from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.log.foreign.json_stream import EVENTS, JsonStream
 from gdbcuda.log.foreign.timed_calls import LONGEST_NAME, OURS, TimedCalls
-from gdbcuda.log.views import own_slices
+from gdbcuda.log.views.exporting import own_slices
 
 NANOSECONDS = 1e9
 VERSION = "schemaVersion"  # PyTorch's profiler alone writes it

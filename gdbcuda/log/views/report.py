@@ -18,7 +18,7 @@ from gdbcuda.ledger import Ledgers
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.views import leaked
 from gdbcuda.log.views.drawn_calls import DrawnCalls, Row
-from gdbcuda.log.views.gpu_work import clocks_apart
+from gdbcuda.log.views.gpu_views.gpu_work import clocks_apart
 from gdbcuda.log.views.summary import Summary
 from gdbcuda.text.highlight import classes, shape_of, style_sheet
 from gdbcuda.text.printable import visible

@@ -10,7 +10,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
 from gdbcuda.calls.text import Paint, duration, plainly
 from gdbcuda.gpu.gpu_calls import GPU
-from gdbcuda.log.views import gpu_work
+from gdbcuda.log.views.gpu_views import gpu_work
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 

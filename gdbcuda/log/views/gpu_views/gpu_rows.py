@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gdbcuda.calls.references import Process
 from gdbcuda.gpu.causing_calls import CausingCall
-from gdbcuda.log.views.gpu_work import COPY, KERNEL, RUNS, GpuOfLog, Work
+from gdbcuda.log.views.gpu_views.gpu_work import COPY, KERNEL, RUNS, GpuOfLog, Work
 
 Interval = tuple[float, float]
 FOLLOWS = 10e-6  # seconds between two pieces of work of which the second has waited for the first

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gdbcuda import api
 from gdbcuda.calls.data import Data
 from gdbcuda.calls.text import duration
-from gdbcuda.log.views.gpu_rows import CallRow, GpuRows
-from gdbcuda.log.views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog, clocks_apart
+from gdbcuda.log.views.gpu_views.gpu_rows import CallRow, GpuRows
+from gdbcuda.log.views.gpu_views.gpu_work import COPY, FILL, GRAPH, KERNEL, WAIT, GpuOfLog, clocks_apart
 from gdbcuda.text import cplusplus, fitting
 from gdbcuda.text.sentences import counted
 from gdbcuda.text.units import human

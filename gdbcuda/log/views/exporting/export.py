@@ -15,8 +15,8 @@ from gdbcuda.calls import record
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
-from gdbcuda.log.views.gpu_work import clocks_apart
-from gdbcuda.log.views.trace_events import PROCESS_NAME, process_name, trace_events
+from gdbcuda.log.views.exporting.trace_events import PROCESS_NAME, process_name, trace_events
+from gdbcuda.log.views.gpu_views.gpu_work import clocks_apart
 
 IDS = 1 << 40  # of the arrows of one log: Perfetto takes numbers alone
 

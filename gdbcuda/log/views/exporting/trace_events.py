@@ -16,7 +16,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.gpu.causing import makes_work
 from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.ledger.processes import Ledgers
-from gdbcuda.log.views import own_slices
+from gdbcuda.log.views.exporting import own_slices
 
 # Names of colours that the format reserves (Trace Event Format, "cname").
 COLOURS = {"app": "good", "runtime": "thread_state_iowait", "hook": "thread_state_unknown",

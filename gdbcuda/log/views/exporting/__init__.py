@@ -1,0 +1,1 @@
+"""Logs for other programs: the Trace Event Format, CSV, JSON Lines, and back."""
