@@ -9,11 +9,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gdbcuda.check.options import ReportOptions
+from gdbcuda.command_line import waiting
 from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import option, words
 from gdbcuda.command_line.shell_command import Coloured, add_command
 from gdbcuda.errors import UserError
-from gdbcuda.text import output, render, waiting
+from gdbcuda.text import output, render
 from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import short_paths

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar, Union, overload
 
 import gdb
 
-from gdbcuda.command_line import help_page
+from gdbcuda.command_line import help_page, waiting
 from gdbcuda.command_line.options import CommandPart, ConditionText, Options, Word
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import completing, safely
-from gdbcuda.text import cplusplus, render, waiting
+from gdbcuda.text import cplusplus, render
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:

@@ -37,9 +37,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(wanted: AbOptions) -> int:
+    from gdbcuda.command_line import waiting
     from gdbcuda.compare.findings import Allowed
     from gdbcuda.shell.ab import both_runs
-    from gdbcuda.text import waiting
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if not words:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gdbcuda import elf
+from gdbcuda.command_line import waiting
 from gdbcuda.compare.findings import Allowed
 from gdbcuda.contract.bench import LIBRARY_PATH, Bench
 from gdbcuda.contract.case_report import ConformReport
@@ -24,7 +25,7 @@ from gdbcuda.shell.ab.both_runs import settings
 from gdbcuda.shell.conform.options import SEED, ConformOptions
 from gdbcuda.shell.demo import folder
 from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
-from gdbcuda.text import output, waiting
+from gdbcuda.text import output
 from gdbcuda.text.sentences import meant
 
 PROGRAM = "contract/linked"

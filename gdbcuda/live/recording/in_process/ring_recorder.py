@@ -15,6 +15,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.missing import MissingCalls
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import Sink, by_time
+from gdbcuda.command_line import waiting
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
@@ -35,7 +36,6 @@ from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.routes.answering import Answering
-from gdbcuda.text import waiting
 
 MOST_AT_END, MANY = 10_000, 1 << 20  # calls decoded unasked, to say what was not freed; records that wait for it
 LEFT = "cuda-log: interrupted; calls that are not read yet are read at the next stop, as far as they are there then\n"
