@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from gdbcuda.calls import data
@@ -14,6 +14,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import user_files
 from gdbcuda.log import FORMATS, kernel_added, view_data
+from gdbcuda.log.printer import Printer, filtered
 from gdbcuda.log.progress import Progress
 from gdbcuda.log.selecting import select, wanted_places
 from gdbcuda.log.source import LogSource
@@ -21,7 +22,6 @@ from gdbcuda.log.views import changes, diff, kernel, summary, timeline, tree
 from gdbcuda.log.views.exporting import export
 from gdbcuda.log.views.gpu_views import gpu, gpu_work
 from gdbcuda.text import output, render
-from gdbcuda.text.highlight import JSON, highlighted_line
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -38,46 +38,6 @@ if TYPE_CHECKING:
     from gdbcuda.log.options import DataOptions, FilterOptions, LatestOptions, ShowOptions, SummaryOptions
 
 T = TypeVar("T")
-
-
-class Printer:
-    """Text that fits the terminal, if there is one; or with --json data, a line each."""
-
-    def __init__(self, wanted: DataOptions, sources: list[LogSource]) -> None:
-        self.as_json, self.are_several = wanted.json, len(sources) > 1
-        self.width = render.screen()  # asked once: a log has millions of lines
-        self.count = 0
-
-    def each(self, sources: list[LogSource]) -> Iterator[LogSource]:
-        for source in sources:
-            if self.are_several and not self.as_json:
-                output.say(f"== {visible(str(source.path))}")
-            yield source
-
-    def put(self, source: LogSource, shown: data.Data | str) -> None:
-        source.make_room()
-        self.count += 1
-        if isinstance(shown, str):
-            output.hand_out(render.fold(shown, self.width))
-        else:
-            text = data.line(shown, source.path if self.are_several else "")
-            output.hand_out(highlighted_line(text, JSON, output.wants_colour("auto")))
-
-
-def filtered(
-    wanted: FilterOptions, sources: list[LogSource], out: Printer
-) -> Iterator[tuple[LogSource, select.CallFilter]]:
-    """Each with what is wanted of it."""
-    for source in out.each(sources):
-        source.refuse_unknown(wanted.function)
-        chosen = select.CallFilter.of(wanted).with_condition(wanted.condition, source.table, source.log.notes)
-        before = out.count
-        yield source, chosen
-        none = "" if out.as_json or out.count > before else "no call like that"
-        apart = "" if out.as_json else gpu_work.clocks_apart(source.log.notes)
-        for remark in filter(None, (none, chosen.remark(), apart)):
-            output.finish()
-            output.complain(visible(f"gdbcuda: {source.path}: {remark}"))
 
 
 def latest(rows: Iterable[T], count: int) -> Iterable[T]:

@@ -119,7 +119,7 @@ def test_ctrl_c_in_a_command_is_quit(local: Scenario) -> None:
 
 def test_in_a_breakpoint_that_looks_on(local: Scenario) -> None:
     """The program does not stop for it, and the line is there once."""
-    break_it = breaking("recording.recorder:Recorder.entered", "KeyError(3)")
+    break_it = breaking("recording.by_breakpoints.recorder:Recorder.entered", "KeyError(3)")
     text = session(local, "cuda-log start cuMemAlloc", break_it, "run")
     assert "Breakpoint" not in text and "exited normally" in text
     assert re.fullmatch(r"gdbcuda: watchers\.Watcher\.stop failed: this is a fault of gdbcuda \(KeyError: 3, .*\); .*",

@@ -93,7 +93,7 @@ def test_one_that_comes_while_a_handler_of_ours_is_inside_of_gdb(local: Scenario
 def test_one_that_comes_while_a_module_of_ours_is_loaded(local: Scenario, tmp_path) -> None:
     """The command ends, and the next one finds all of the module."""
     script = tmp_path / "killing.gdb"
-    script.write_text(KILLING_AT.format(file="recording/recorder.py", function="<module>"))
+    script.write_text(KILLING_AT.format(file="recording/by_breakpoints/recorder.py", function="<module>"))
     one = Typist(local.environment(), "-x", str(script), str(local.sample("test_alloc")))
     assert "cuda-log start: interrupted: nothing is recorded" in one.type("cuda-log start")
     assert "Recording" in one.type("cuda-log start") and "fault" not in one.type("run")
@@ -104,7 +104,7 @@ def test_one_that_comes_while_a_module_of_ours_is_loaded(local: Scenario, tmp_pa
 def test_one_that_comes_while_a_call_is_recorded(local: Scenario, tmp_path) -> None:
     """The program stops, and the call is in the log all the same."""
     script = tmp_path / "killing.gdb"
-    script.write_text(KILLING_AT.format(file="recording/watchers.py", function="stop"))
+    script.write_text(KILLING_AT.format(file="recording/by_breakpoints/watchers.py", function="stop"))
     one = Typist(local.environment(), str(local.sample("test_alloc")))
     one.type("cuda-log start cuInit", f"source {script}")
     shown = one.type("run")

@@ -26,7 +26,7 @@ ROOMS: list[str] = re.findall(r"\S+", """
     live.breaking live.faulting live.recording live.keeping live.dlsym live.checking live.locking
     live.running live.commands live
 """)
-LARGEST = 17  # files of one folder; live/commands has one for each command
+LARGEST = 13  # files of one folder, with its __init__; live/commands has one for each command
 LONGEST = 265  # lines of a file, where 250 is the aim
 CORE = [path for path in SOURCES if "live" not in path.relative_to(PACKAGE).parts]
 

@@ -10,7 +10,8 @@ from routes_process import RouteProcess, marked, plain, route, rows
 
 from gdbcuda.routes import collect, verdicts
 from gdbcuda.routes.collect import Route
-from gdbcuda.routes.reports import resolvers, route_report, route_table
+from gdbcuda.routes.reports import resolvers, route_table
+from gdbcuda.routes.reports import route_report as report
 from gdbcuda.routes.snapshot import ProcessSnapshot, Reached
 from gdbcuda.routes.verdicts import Verdict
 from gdbcuda.text import render
@@ -26,7 +27,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouteProcess]:
 
 
 def rows_of(found: list[Route]) -> list[list[str]]:
-    return rows(route_report.table(found, plain))
+    return rows(report.table(found, plain))
 
 
 @pytest.mark.parametrize(("order", "found", "expected"), [
@@ -56,21 +57,21 @@ def rows_of(found: list[Route]) -> list[list[str]]:
     ("program hook", [OF_NOBODY], "1 function reachable: 0 hooked, 0 past the hook, 1 unknown"),
 ])  # fmt: skip
 def test_summaries(process: RouteProcess, order: str, found: list[Route], expected: str) -> None:
-    assert route_report.summary(process.snapshot(*order.split()), found) == expected
+    assert report.summary(process.snapshot(*order.split()), found) == expected
 
 
 def test_what_leads_into_code_of_no_object_is_not_said_to_go_past(process: RouteProcess) -> None:
     snapshot, past = process.snapshot("program", "hook"), route("cuInit", word="driver", there="driver")
     said = "1 function goes past the hook, and none hands out memory"
-    assert route_report.head(snapshot, [past]) == f"{said}:"
-    assert route_report.head(snapshot, [past, OF_NOBODY]) == f"{said}; 1 function leads into code of no object: cuMemAlloc_v2"
+    assert report.head(snapshot, [past]) == f"{said}:"
+    assert report.head(snapshot, [past, OF_NOBODY]) == f"{said}; 1 function leads into code of no object: cuMemAlloc_v2"
 
 
 def test_colours_say_layer_and_verdict() -> None:
     nowhere = route("cuCtxCreate_v2", word="wrong version")._replace(reached=Reached(0x77, (), "", ""))
     missing = route("cuMemFree_v2", word="missing", there=None)
     found = [route("cuInit", word="hooked", there="hook"), missing, nowhere]
-    text = route_report.table(found, marked)
+    text = report.table(found, marked)
     for cells in ("<function>cuInit", "<layer-app>app p", "<layer-hook>hook hook.so cuInit", "<ok>hooked", " nothing ",
                   "<dim>missing", "<dim>unknown code 0x77", "<error>wrong version"):  # fmt: skip
         assert cells in text
@@ -113,14 +114,14 @@ def test_what_goes_past_fits_a_screen(process: RouteProcess) -> None:
     found = [route(name) for name in ["cuMemAlloc_v2", "cuMemAllocHost_v2", *others]]
     elsewhere = found[40]._replace(asker="/lib/libcublas.so.13")
     found[40] = elsewhere
-    text, is_folded = route_report.screenful(snapshot, found, plain)
+    text, is_folded = report.screenful(snapshot, found, plain)
     first, second, folded, apart = text.splitlines()[2:]
     assert is_folded and (first.split()[0], second.split()[0]) == ("cuMemAlloc_v2", "cuMemAllocHost_v2")
     shortest = min((name for name in others if name != elsewhere.function), key=len)
     assert folded.split("  ")[0] == f"{shortest} and 48 more" and "  driver driver.so  " in folded
     assert apart.startswith(f"{elsewhere.function} ") and f" driver.so {elsewhere.function} " in apart
     few = found[:36]
-    assert route_report.screenful(snapshot, few, plain) == (route_report.table(few, plain, is_each=False), False)
+    assert report.screenful(snapshot, few, plain) == (report.table(few, plain, is_each=False), False)
 
 
 def test_what_is_wrong_is_a_row_and_comes_first(process: RouteProcess) -> None:
@@ -130,7 +131,7 @@ def test_what_is_wrong_is_a_row_and_comes_first(process: RouteProcess) -> None:
     found = [route(name, asker=f"/lib/lib{at % 60}.so", word="hooked", there="hook") for at, name in enumerate(names)]
     found += [route("cuMemAlloc_v2"), route("cuCtxGetDevice")]
     found[200] = wrong = route(names[200], word="wrong version", there="hook")
-    text, is_folded = route_report.screenful(snapshot, found, plain)
+    text, is_folded = report.screenful(snapshot, found, plain)
     first = [row[0] for row in rows(text)[1:]]
     assert is_folded and first[:3] == [wrong.function, "cuMemAlloc_v2", "cuCtxGetDevice"]
     assert len(first) == 4 and first[3].endswith(" and 398 more")
@@ -146,7 +147,7 @@ def test_any_number_of_objects_and_reasons_fits_a_screen(
     found = [route(name, asker=f"/lib/lib{at}.so")._replace(verdict=Verdict("driver", f"reason {at}"))
              for at, name in enumerate([*allocating, *functions_of_driver(snapshot, 90)])]  # fmt: skip
     assert len(allocating) > 20
-    text, is_folded = route_report.screenful(snapshot, found, plain)
+    text, is_folded = report.screenful(snapshot, found, plain)
     (allocations, others) = rows(text)[1:]
     assert is_folded and allocations[0].endswith(f" and {len(allocating) - 1} more") and "and 89 more" in others[0]
     assert "reason" not in text
@@ -159,7 +160,7 @@ def test_reasons_that_name_a_request_each_are_one_row(process: RouteProcess) -> 
                *[("NULL: not looked up", "")] * 40]  # fmt: skip
     found = [route(name)._replace(reached=None, verdict=Verdict("real", why), kind=kind)
              for name, (why, kind) in zip(functions_of_driver(snapshot, 100), reasons)]  # fmt: skip
-    text, is_folded = route_report.screenful(snapshot, found, plain)
+    text, is_folded = report.screenful(snapshot, found, plain)
     assert is_folded and [row[-1] for row in rows(text)[1:]] == ["NULL: looked up in vain", "NULL: not looked up"]
 
 
@@ -168,27 +169,27 @@ def test_a_narrow_terminal_has_less_in_a_row(process: RouteProcess, monkeypatch:
     found = [route(name)._replace(verdict=Verdict("driver", "not in libvgpu.so, which has others of that name"))
              for name in ("cuEGLStreamConsumerAcquireFrame", "cuMemAlloc_v2")]  # fmt: skip
     monkeypatch.setattr(render, "screen", lambda: 80)
-    text = route_report.table(found, plain, is_each=False)
+    text = report.table(found, plain, is_each=False)
     above, head, _, first, second = text.splitlines()
     assert above == "In each row: why: not in libvgpu.so, which has others of that name"
     assert head.split("  ")[0] == "function" and "verdict" in head
     assert rows(first) == [["cuEGLStreamConsumerAcquireFrame", "app p", "PLT", "driver driver.so", "driver"]]
     assert max(map(len, text.splitlines())) <= 80 and second.startswith("cuMemAlloc_v2 ")
     longer = [one._replace(asker="/lib/libcusparseLt-12345678.so.0") for one in found]
-    assert rows(route_report.table(longer, plain, is_each=False))[1] == ["function", "asked by", "reaches"]
+    assert rows(report.table(longer, plain, is_each=False))[1] == ["function", "asked by", "reaches"]
     odd = longer[0]._replace(reached=Reached(4, ("cuMemFree_v2",), "/lib/driver.so", "driver"))
-    assert "cuMemFree_v2" in route_report.table([odd, longer[1]], plain, is_each=False) and text.count("cuMemAlloc_v2") == 1
-    whole = route_report.table(found[:1], plain)  # of a function that was named
+    assert "cuMemFree_v2" in report.table([odd, longer[1]], plain, is_each=False) and text.count("cuMemAlloc_v2") == 1
+    whole = report.table(found[:1], plain)  # of a function that was named
     assert re.search(r"^way +PLT$", whole, re.M) and "driver driver.so cuEGL" in whole
     hooked = route("cuInit")._replace(verdict=Verdict("hooked"))
-    above, rest, _, *mixed = route_report.table([*found, hooked], plain, is_each=False).splitlines()
+    above, rest, _, *mixed = report.table([*found, hooked], plain, is_each=False).splitlines()
     assert f"{above} {rest.strip()}".startswith("In each row that says driver: why: not in libvgpu.so, which")
     assert len(mixed) == 4 and max(map(len, mixed)) <= 80
 
 
 def test_the_line_above_what_goes_past(process: RouteProcess) -> None:
     snapshot = process.snapshot("program", "driver")
-    head = [route_report.head(snapshot, [route(name) for name in names.split()]) for names in (
+    head = [report.head(snapshot, [route(name) for name in names.split()]) for names in (
         "cuInit", "cuInit cuDeviceGet cuInit", "cuInit cuMemAlloc_v2", "cuMemAlloc_v2 cuMemAllocHost_v2",
         "cuMemAlloc_v2 cuMemAllocHost_v2 cuMemAllocManaged cuMemAllocPitch_v2",
         "cuMemAlloc_v2 cuMemAllocHost_v2 cuMemAllocManaged cuMemAllocPitch_v2 cuMemAllocAsync")]  # fmt: skip
@@ -208,11 +209,11 @@ def test_what_is_wrong_and_reaches_the_hook_goes_not_past_it(process: RouteProce
     snapshot, one = process.snapshot("program", "driver"), route("cuMemcpy_ptds")
     wrong = one._replace(reached=Reached(4, ("cuMemcpy",), "/lib/hook.so", "hook"), verdict=Verdict("wrong version"))
     given = "1 function gets a wrong one of the hook's: cuMemcpy_ptds"
-    assert route_report.head(snapshot, [wrong]) == given
-    assert route_report.head(snapshot, [wrong, route("cuInit")]) == (
+    assert report.head(snapshot, [wrong]) == given
+    assert report.head(snapshot, [wrong, route("cuInit")]) == (
         f"1 function goes past the hook, and none hands out memory; {given}")  # fmt: skip
     more = [wrong._replace(function=f"cuMemcpy{n}") for n in range(5)]
-    assert route_report.head(snapshot, [*more, route("cuMemAlloc_v2")]) == (
+    assert report.head(snapshot, [*more, route("cuMemAlloc_v2")]) == (
         "1 function goes past the hook; 1 hands out memory: cuMemAlloc_v2; 5 functions get a wrong one of the hook's: "
         "cuMemcpy0, cuMemcpy1, cuMemcpy2, cuMemcpy3, ...")  # fmt: skip
 
@@ -257,8 +258,8 @@ def test_what_takes_device_memory_comes_first(process: RouteProcess) -> None:
 def test_what_nobody_refers_to_goes_past_nothing(process: RouteProcess) -> None:
     new = route("cuMemCreate")._replace(way="by name")
     snapshot = process.snapshot("program", "driver")
-    assert route_report.head(snapshot, [route("cuInit"), new]).startswith("1 function goes past the hook, and none hands out")
-    assert route_report.head(snapshot, [new]) == "1 function goes past the hook; 1 hands out memory: cuMemCreate"
+    assert report.head(snapshot, [route("cuInit"), new]).startswith("1 function goes past the hook, and none hands out")
+    assert report.head(snapshot, [new]) == "1 function goes past the hook; 1 hands out memory: cuMemCreate"
 
 
 def test_two_files_that_are_called_the_same_have_their_directories(process: RouteProcess) -> None:

@@ -1,6 +1,6 @@
 """Libraries that hook by other ways than names: an injection library may have rewritten slots once its beginning is
 over, an audit library binds each name where it likes, and an indirect function (IFUNC) of a hook library says which
-code it stands for. (CUDA_INJECTION64_PATH; rtld-audit(7): la_symbind64; `layers.indirect`.)"""
+code it stands for. (CUDA_INJECTION64_PATH; rtld-audit(7): la_symbind64; `layers.code.indirect`.)"""
 
 from __future__ import annotations
 

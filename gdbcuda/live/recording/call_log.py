@@ -9,7 +9,7 @@ import gdb
 from gdbcuda.calls import sinks, text
 from gdbcuda.calls.record import Call
 from gdbcuda.errors import UserError
-from gdbcuda.ledger import Ledger, Ledgers, views
+from gdbcuda.ledger import Ledgers, views
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import trash
 from gdbcuda.live.host import console, inferiors, interrupts
@@ -20,10 +20,11 @@ from gdbcuda.live.patching import mapped_pages
 from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
-from gdbcuda.live.recording import core_rings, log_header, not_freed
+from gdbcuda.live.recording import log_header, not_freed
 from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
 from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
+from gdbcuda.live.recording.log_session import LogSession
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
@@ -32,45 +33,7 @@ LAST_CALLS = 10  # shown when a signal kills the program
 FATAL = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")
 
 
-class Session:
-    def __init__(self) -> None:
-        self.recorder: Recorder | RingRecorder | None = None
-        self.file: sinks.JsonLines | None = None
-        self._kept = sinks.Kept(0)
-        self.ledgers: Ledgers | None = None
-        self.alarm = ""  # what the program has been stopped for
-        self.seconds = 0.0  # how far the clock of the log has come
-        self.numbers = 0
-
-    @property
-    def kept(self) -> sinks.Kept:
-        self.catch_up()
-        return self._kept
-
-    def catch_up(self) -> None:
-        """With what was read of the rings in the process, or of those in its core file."""
-        if isinstance(self.recorder, RingRecorder):
-            self.recorder.tell_all()
-        elif self.recorder is None and process.connection() == "core":
-            ledgers = self.ledgers or Ledgers(table_version.table(), self._kept.notes, keep_all=False)
-            count = core_rings.read_once([self._kept, ledgers], self.numbers) - self.numbers
-            self.numbers += count
-            self.ledgers = ledgers if count else self.ledgers
-
-    def require(self) -> Recorder | RingRecorder:
-        if self.recorder is None:
-            raise UserError("no recorder is at work; start one: cuda-log start", page="log")
-        return self.recorder
-
-    def ledger(self) -> Ledger | None:
-        """Of the selected inferior's process, or the last one it had; None if nothing is recorded."""
-        self.catch_up()
-        if self.ledgers is None:
-            return None
-        return self.ledgers.latest(gdb.selected_inferior().num) or Ledger(self.ledgers.table)
-
-
-SESSION = Session()
+SESSION = LogSession()
 NO_CALLS = "a core file makes no calls any more"
 
 

@@ -28,7 +28,7 @@ class PlantingSpot(NamedTuple):
 
 def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterator[PlantingSpot]:
     """The object's own implementations; one an address, under the newest of its names (_v2 before the bare one). Every
-    version of a symbol is one. An indirect one is none: what it stands for is told by `layers.answering_code`."""
+    version of a symbol is one. An indirect one is none: what it stands for is told by `layers.code.answering_code`."""
     file = this_snapshot.file_of(linkage)
     rows = sorted(linkage.symbols.defined(wanted).items())
     found = {one.address: name for name, versions in rows for one in versions if not one.is_indirect}

@@ -61,8 +61,6 @@ class Recorder(LogNotes):
         self.is_paused = False
         self.processes: PerInferior[RecordedProcess] = PerInferior(RecordedProcess, self.end_process)
 
-    # -- entry ------------------------------------------------------------------------------------------------
-
     def entered(
         self, spot: planting.PlantingSpot, function: api.Function, arguments: Sequence[abi.ValuePlace], behind: Behind
     ) -> Call | None:
