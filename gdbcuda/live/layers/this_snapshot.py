@@ -14,8 +14,7 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.layers import noticed, table_version
-from gdbcuda.live.layers.code import jumping_entries
+from gdbcuda.live.layers import jumping_entries, noticed, table_version
 from gdbcuda.live.placing import unloading
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
