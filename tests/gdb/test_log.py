@@ -265,7 +265,7 @@ def test_an_object_is_asked_once_for_what_is_elsewhere(local: Scenario, compile_
     opens = "".join(f'dlopen("{name}", RTLD_NOW);' for name in names)
     source = f"#include <dlfcn.h>\nint cuInit(unsigned);\nint main(void) {{ {opens} return cuInit(0); }}"
     program = compile_c("program", source, f"-L{local.shim}/standin", "-lcuda")
-    asked = "python from gdbcuda.live.recording.planting import divided; print(divided.cache_info())"
+    asked = "python from gdbcuda.live.recording.base.planting import divided; print(divided.cache_info())"
     text = local.run(program, "cuda-log start cuMemAlloc --in hook", "set breakpoint pending on", "break _exit", "run",
                      "python print(len(gdb.objfiles()), 'files')", asked)  # fmt: skip
     files, hits, misses = (int(re.search(form, text)[1]) for form in (r"(\d+) files", r"hits=(\d+)", r"misses=(\d+)"))

@@ -22,7 +22,7 @@ from gdbcuda.rings import ring_functions
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
-    from gdbcuda.live.recording.footprint import RecordWish
+    from gdbcuda.live.recording.base.footprint import RecordWish
 
 
 @command("cuda-log", prefix=True, purpose="record")
@@ -138,7 +138,7 @@ def come_in(wish: RecordWish) -> bool:
 
 
 def make_wish(wanted: StartOptions) -> RecordWish:
-    from gdbcuda.live.recording.footprint import RecordWish  # loaded when first used
+    from gdbcuda.live.recording.base.footprint import RecordWish  # loaded when first used
     from gdbcuda.shell.trace import python_names
 
     table = api.load_all()

@@ -25,9 +25,9 @@ from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import agent, detours, spare_room, trampoline_space
 from gdbcuda.live.patching.spare_room import Leftover
 from gdbcuda.live.placing import own_process
-from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.base import planting
+from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.entries import slots
-from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import near_pages
 from gdbcuda.live.recording.in_process.near_pages import Pages
 from gdbcuda.machine import library_call

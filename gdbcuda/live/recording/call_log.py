@@ -21,8 +21,8 @@ from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.recording import log_header, not_freed
+from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
-from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.log_session import LogSession
 from gdbcuda.routes.answering import Answering

@@ -24,9 +24,9 @@ from gdbcuda.live.host import console, cycles, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.recording import fast
-from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.base.footprint import RecordWish
+from gdbcuda.live.recording.base.log_notes import LogNotes
 from gdbcuda.live.recording.in_process.told_python import ToldPython
-from gdbcuda.live.recording.log_notes import LogNotes
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring, RingReader
 from gdbcuda.rings.ring_functions import RecordedFunction

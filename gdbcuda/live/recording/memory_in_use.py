@@ -21,7 +21,7 @@ from gdbcuda.live.host import gdb_cli
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.preloading import written_environment
-from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.base import planting
 from gdbcuda.live.threads import standstill
 
 DRIVER, DEVICE = "cuMemGetInfo_v2", "cuCtxGetDevice"

@@ -14,9 +14,9 @@ from gdbcuda.live import process
 from gdbcuda.live.breaking.answering_stops import bytes_kept
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.placing import link
-from gdbcuda.live.recording import planting
-from gdbcuda.live.recording.footprint import RecordWish
-from gdbcuda.live.recording.log_notes import objects_with
+from gdbcuda.live.recording.base import planting
+from gdbcuda.live.recording.base.footprint import RecordWish
+from gdbcuda.live.recording.base.log_notes import objects_with
 from gdbcuda.machine import behind_jump
 from gdbcuda.routes.answering import Answering
 

@@ -32,12 +32,12 @@ from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.pythons import python_frames, thread_stacks
-from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.base import planting
+from gdbcuda.live.recording.base.footprint import RecordedProcess, RecordWish
+from gdbcuda.live.recording.base.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.recording.by_breakpoints import jumps, overwritten_entries
 from gdbcuda.live.recording.by_breakpoints.out_arguments import out_values
 from gdbcuda.live.recording.by_breakpoints.watchers import CallReturn, FunctionEntry, Jump
-from gdbcuda.live.recording.footprint import RecordedProcess, RecordWish
-from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.threads.call_registers import CallMachine, read
 from gdbcuda.machine import abi
 from gdbcuda.machine.behind_jump import Behind

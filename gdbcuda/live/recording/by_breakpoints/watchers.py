@@ -13,7 +13,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import breakpoints, process
 from gdbcuda.live.placing import own_process
-from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.base import planting
 from gdbcuda.machine import abi
 from gdbcuda.machine.behind_jump import AT_ENTRY, Behind
 

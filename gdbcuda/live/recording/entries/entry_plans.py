@@ -11,7 +11,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.patching import detours
-from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import Detour, NoDetour
 

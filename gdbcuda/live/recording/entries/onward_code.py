@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.patching import agent, detours, spare_room
-from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.machine import entry_detour, unwinding
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import aligned

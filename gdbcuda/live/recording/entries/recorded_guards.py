@@ -9,7 +9,7 @@ from gdbcuda.live.guarding import by_process, making
 from gdbcuda.live.guarding.filters import breakpoint_filters
 from gdbcuda.live.host import lazily
 from gdbcuda.live.layers import table_version
-from gdbcuda.live.recording.planting import PlantingSpot
+from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.machine import abi, trampoline
 
 

@@ -15,9 +15,9 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, spare_room
+from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.live.recording.entries import far_code, onward_code
 from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
-from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.entry_detour import FarSlot

@@ -21,9 +21,9 @@ from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, spare_room
 from gdbcuda.live.placing import loader_watch
+from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.live.recording.entries import far_code, slots
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
-from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine import free_ranges
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.memory import PAGE

@@ -23,13 +23,13 @@ from gdbcuda.live.layers import table_version
 from gdbcuda.live.patching import agent, own_instructions
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.placing import link, unloading
-from gdbcuda.live.recording import planting
+from gdbcuda.live.recording.base import planting
+from gdbcuda.live.recording.base.footprint import RecordWish
+from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.live.recording.entries import entry_plans, onward_code, recorded_guards, slots
 from gdbcuda.live.recording.entries.entry_patch import EntryPatch
 from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
-from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process.told_python import ToldPython
-from gdbcuda.live.recording.planting import PlantingSpot
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.trampoline import Trampoline
 from gdbcuda.rings import ring_calls, ring_layout

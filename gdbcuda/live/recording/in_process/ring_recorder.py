@@ -27,11 +27,11 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import trampoline_space
 from gdbcuda.live.patching.trampoline_space import RecordedEntry
+from gdbcuda.live.recording.base.footprint import RecordWish
+from gdbcuda.live.recording.base.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.recording.entries import entry_patches, recorded_guards, taken_bytes
-from gdbcuda.live.recording.footprint import RecordWish
 from gdbcuda.live.recording.in_process import kept_folder, near_pages, sandboxes
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
-from gdbcuda.live.recording.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring

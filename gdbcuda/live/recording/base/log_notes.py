@@ -29,8 +29,8 @@ from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
-from gdbcuda.live.recording import planting
-from gdbcuda.live.recording.footprint import RecordWish
+from gdbcuda.live.recording.base import planting
+from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.rings.ring_functions import recorded_symbols
 from gdbcuda.routes.answering import Answering
 from gdbcuda.routes.snapshot import VENDORS
