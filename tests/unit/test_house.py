@@ -18,13 +18,15 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gdbcuda"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # The rooms, lowest first: each imports itself and those before it.
 ROOMS: list[str] = re.findall(r"\S+", """
-    errors packages text command_line files adapter manual api memory elf linkage cpython pytorch locks machine
-    condition decode faults calls gpu rings ledger.effects ledger coverage log.views log compare contract routes
-    check observe remote ide shell
-    live.host live.process live.threads live.prompt live.placing live.pythons live.layers live.frames
-    live.noticing live.books live.breakpoints live.preloading live.patching live.stopping live.guard live.guarding
-    live.breaking live.faulting live.recording live.keeping live.dlsym live.checking live.locking
-    live.running live.commands live
+    errors packages text command_line files adapter manual api memory elf linkage cpython pytorch locks machine.x86
+    machine condition condition.machine_code decode faults calls gpu rings rings.traced ledger.effects ledger coverage
+    log.views.gpu_views log.views.exporting log.views log compare contract routes routes.reports
+    check.subjects check observe observe.uprobes remote ide shell
+    live.host live.process live.threads live.prompt live.placing live.pythons live.layers live.layers.code live.frames
+    live.noticing live.books live.breakpoints live.preloading live.patching live.stopping.returning live.stopping
+    live.guard live.guarding.filters live.guarding live.breaking live.faulting live.recording.base
+    live.recording.entries live.recording.in_process live.recording.by_breakpoints live.recording live.keeping
+    live.dlsym live.checking live.locking live.running live.commands live
 """)
 LARGEST = 13  # files of one folder, with its __init__; live/commands has one for each command
 LONGEST = 265  # lines of a file, where 250 is the aim
