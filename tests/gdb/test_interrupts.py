@@ -217,7 +217,7 @@ def of_gdb(local: Scenario, *line: str) -> str:
     return done.stdout
 
 
-IMPATIENT = "python from gdbcuda.text import waiting; waiting.PATIENCE = 0.01"
+IMPATIENT = "python from gdbcuda.command_line import waiting; waiting.PATIENCE = 0.01"
 
 
 def test_a_long_command_says_so_and_ctrl_c_ends_it(local: Scenario) -> None:
