@@ -37,7 +37,7 @@ int main(void)
     return sum == 0;
 }
 """
-KEEP = "python from gdbcuda.live.stopping.returning import shown_calls; kept = list(shown_calls.CALLS().endings.values())"
+KEEP = "python from gdbcuda.live.stopping.returning import shown_calls; kept = [*shown_calls.CALLS().endings.values()]"
 SAY = "python print('in vain', [one.in_vain < 3 for one in kept])"
 
 

@@ -16,7 +16,6 @@ from gdbcuda.live.patching import agent, detours
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
-from gdbcuda.live.recording.entries.entry_patch import EntryPatch
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.rings import ring_layout
 from gdbcuda.text.printable import visible
