@@ -54,9 +54,35 @@ def test_the_last_calls_before_the_crash(placed: Scenario, compile_c, tmp_path: 
     assert re.search(r"the last calls of thread 1:\n(#\d+ .* hook +cuDeviceGet\(.*\n){10}", text), text
 
 
-def test_run_again(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-log start --fast cuMemAlloc --in hook", "RUN", "RUN", "cuda-log")
-    assert "12 calls kept" in text, text  # three blocks, allocated and freed, twice
+EXECUTES = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int cuDriverGetVersion(int *);
+extern char **environ;
+int main(int count, char **words)
+{
+    int version, self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    char more[] = "more", *next[] = {words[0], more, count > 1 ? more : NULL, count > 2 ? more : NULL, NULL};
+    for (int i = 0; i < 5; i++)
+        cuDriverGetVersion(&version);
+    if (count == 1)
+        execv("/proc/self/exe", next);
+    if (count == 2)
+        fexecve(self, next, environ);
+    if (count == 3)
+        syscall(SYS_execve, "/proc/self/exe", next, environ);
+    return count != 4;
+}
+"""
+
+
+def test_run_again_and_executed_again(local: Scenario, compile_c) -> None:
+    program = compile_c("executes", EXECUTES, str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast cuDriverGetVersion --in hook", "RUN", "RUN", "cuda-log")
+    assert text.count("is executing new program") == 6 and text.count("exited normally") == 2, text
+    assert "40 calls kept" in text, text
 
 
 def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:

@@ -19,11 +19,16 @@ Wanted = Callable[[int, int, int], bool]  # of the first three arguments
 Notice = Callable[[], None]
 Wish = tuple[Wanted, Notice]
 MOST_IN_VAIN = 256
-SYS_EXIT, SYS_EXIT_GROUP = 60, 231  # (asm/unistd_64.h)
+SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT = 59, 60, 231, 322  # (asm/unistd_64.h)
 # Behind the handlers of exit, and of quick_exit, and where the last thread has ended.
 LAST: dict[str, Wanted] = {
     "_exit": lambda first, second, third: True,
     "syscall": lambda number, second, third: number in (SYS_EXIT, SYS_EXIT_GROUP),
+}
+# In front of another program in the same process. (All of libc's others call the first; what fails comes by again.)
+EXEC: dict[str, Wanted] = {
+    **dict.fromkeys(("execve", "fexecve", "execveat"), lambda first, second, third: True),
+    "syscall": lambda number, second, third: number in (SYS_EXECVE, SYS_EXECVEAT),
 }
 
 

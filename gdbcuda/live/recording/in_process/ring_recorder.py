@@ -167,7 +167,7 @@ class RingRecorder(LogNotes):
                 console.write(LEFT)
 
     def on_last_call(self) -> None:
-        """The process is about to end."""
+        """The process is about to end, or its memory to go in an exec."""
         state = self.processes()
         self.read(state)
         if sum(len(records) for _, records in state.read) <= MOST_AT_END:

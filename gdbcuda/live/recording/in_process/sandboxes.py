@@ -34,6 +34,7 @@ def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
     if state.watches is not None and not process.catches_sigtrap():
         state.watches += libc_calls.watches(
             (libc_calls.LAST, on_last_call),
+            (libc_calls.EXEC, on_last_call),
             (seccomp.WAYS, state.confine),
             (seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS)),
             (forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES)),
