@@ -25,9 +25,9 @@ def words(build: Build, of: str) -> list[str]:
 
 
 def unfolded(build: Build) -> list[str]:
-    """Of two functions of one shape gcc makes one, to which the other jumps. Where a part overwrites a function that
-    only the main thread may call, the workers would be in it."""
-    return ["-fno-ipa-icf"] if "reserves" in build.words and "clang" not in build.compiler else []
+    """Of two functions of one shape gcc makes one, to which the other jumps: each call of that would be one of both,
+    as no count of the program's says, and where a part overwrites the one, the workers would be in it."""
+    return ["-fno-ipa-icf"] if "clang" not in build.compiler else []
 
 
 def existing(folder: Path, *names: str) -> list[str]:
