@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gdbcuda import api
-from gdbcuda.decode import calls, pointers, text, values
+from gdbcuda.decode import calls, pointers, value_text, values
 from gdbcuda.decode.calls import DecodedArgument
 from gdbcuda.decode.pointers import Moment
-from gdbcuda.decode.text import Decoded
+from gdbcuda.decode.value_text import Decoded
 from gdbcuda.memory import Memory
 
 __all__ = ["Decoded", "DecodedArgument", "arguments", "call_text", "result", "some_arguments", "value"]
@@ -73,7 +73,7 @@ def result(function: api.Function, code: int, table: api.Table, memory: Memory |
 def _result_at(kind: api.Type, address: int, table: api.Table, memory: Memory | None) -> Decoded:
     is_string = kind.target is not None and kind.target.kind == "char"
     if memory is None or not (is_string or kind.kind == "struct"):
-        return text.address(address)
+        return value_text.address(address)
     moment = Moment(memory, True, True, calls.given({}))
     if is_string:
         return pointers.string(address, moment)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda import api
 from gdbcuda.decode.pointers import Moment, pointer
-from gdbcuda.decode.text import Decoded
+from gdbcuda.decode.value_text import Decoded
 from gdbcuda.decode.values import Hints, shower
 from gdbcuda.errors import Unreadable
 from gdbcuda.machine import abi

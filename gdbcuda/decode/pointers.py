@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 from gdbcuda import api
 from gdbcuda.decode import special
-from gdbcuda.decode.text import ELEMENT_LIMIT, STRING_LIMIT, Decoded, address, binary, quoted
+from gdbcuda.decode.value_text import ELEMENT_LIMIT, STRING_LIMIT, Decoded, address, binary, quoted
 from gdbcuda.decode.values import DEPTH, Hints, elements, shower
 from gdbcuda.errors import NotRecorded, Unreadable
 from gdbcuda.memory import Memory, read_string

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from gdbcuda import api
-from gdbcuda.decode.text import Decoded, address, binary
+from gdbcuda.decode.value_text import Decoded, address, binary
 
 Special = Callable[[bytes, api.Table], Decoded]
 _DECODERS: list[tuple[str, Special]] = []

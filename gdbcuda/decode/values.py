@@ -13,7 +13,7 @@ from typing import NamedTuple, Optional
 
 from gdbcuda import api
 from gdbcuda.decode import special
-from gdbcuda.decode.text import ELEMENT_LIMIT, ELLIPSIS, Decoded, address, binary, in_brackets, quoted
+from gdbcuda.decode.value_text import ELEMENT_LIMIT, ELLIPSIS, Decoded, address, binary, in_brackets, quoted
 from gdbcuda.machine import abi
 from gdbcuda.text.units import human
 

@@ -4,8 +4,8 @@
 anything but UserError for what is wrong with the file.
 """
 
-from gdbcuda.elf.file import Elf
-from gdbcuda.elf.file import open_elf as open
+from gdbcuda.elf.elf_file import Elf
+from gdbcuda.elf.elf_file import open_elf as open
 from gdbcuda.elf.library_search import Libraries, Root, debug_files
 from gdbcuda.elf.symbols import Symbol
 

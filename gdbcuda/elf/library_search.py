@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from gdbcuda.elf import separate
-from gdbcuda.elf.file import Elf, open_elf
+from gdbcuda.elf.elf_file import Elf, open_elf
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
 

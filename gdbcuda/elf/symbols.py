@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gdbcuda.elf.dynamic import DynamicSection
 from gdbcuda.elf.layout import Addresses, Section
 from gdbcuda.elf.records import Records, string_at
-from gdbcuda.elf.versions import HIDDEN, Versions
+from gdbcuda.elf.symbol_versions import HIDDEN, Versions
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
 

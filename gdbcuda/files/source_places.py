@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
-from gdbcuda.text.faults import has_folder
+from gdbcuda.text.error_lines import has_folder
 
 _MOST_DIRECTORIES = 2000
 _DEEPEST = 4

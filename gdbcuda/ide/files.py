@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from gdbcuda.errors import UserError
 from gdbcuda.ide import launch_json as json_text
+from gdbcuda.ide.ide_plan import ProjectFile
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import ProjectFile
 
 BEGIN, END = "# gdbcuda ide: begin", "# gdbcuda ide: end"
 

@@ -15,7 +15,7 @@ from gdbcuda.calls.text import CallWriter
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.thread_frames import PythonFrame
 from gdbcuda.errors import UserError
-from gdbcuda.ledger import data
+from gdbcuda.ledger import ledger_data
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.book import Ledger
 from gdbcuda.ledger.views import ROWS, site
@@ -165,9 +165,9 @@ def as_data(found: TorchMemory, writer: CallWriter) -> dict[str, Any]:
         "segments": [{"address": hex(one.address), "bytes": one.size, "device": one.device, "kind": one.kind,
                       "expandable": one.is_expandable, "in_tensors": one.in_tensors, "waiting": one.waiting,
                       "cached": one.cached,
-                      "made_by": [data.block(block, writer) for block in found.made_by[one.address]],
+                      "made_by": [ledger_data.block(block, writer) for block in found.made_by[one.address]],
                       "blocks": [torch_block(block) for block in one.blocks]} for one in found.segments],
-        "beside": [data.block(block, writer) for block in found.beside],
+        "beside": [ledger_data.block(block, writer) for block in found.beside],
     }  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Set
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files.reading import Source, open_source
-from gdbcuda.linkage.dynamic import DT_STRSZ, LoadedDynamic
+from gdbcuda.linkage.dynamic_section import DT_STRSZ, LoadedDynamic
+from gdbcuda.linkage.dynamic_symbols import Symbols
 from gdbcuda.linkage.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image, header_table, program_rows
-from gdbcuda.linkage.symbols import Symbols
 
 ELF64 = b"\x7fELF\x02\x01"
 PIECE = 16 << 10  # bytes of a file that are read at once

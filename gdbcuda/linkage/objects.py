@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from gdbcuda.api import vendor
 from gdbcuda.errors import Unreadable
+from gdbcuda.linkage.dynamic_symbols import Definition
 from gdbcuda.linkage.slots import Linkage
-from gdbcuda.linkage.symbols import Definition
 
 
 class Found(NamedTuple):

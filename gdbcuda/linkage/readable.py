@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.linkage.dynamic import DT_STRSZ, LoadedDynamic
+from gdbcuda.linkage.dynamic_section import DT_STRSZ, LoadedDynamic
+from gdbcuda.linkage.dynamic_symbols import Symbols
 from gdbcuda.linkage.image import DT_STRTAB, DT_SYMTAB, SYMBOL, Image
 from gdbcuda.linkage.slots import DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ
-from gdbcuda.linkage.symbols import Symbols
-from gdbcuda.linkage.versions import DT_VERSYM
+from gdbcuda.linkage.version_tables import DT_VERSYM
 
 BYTES_OF_A_VERSION = 2
 SIZED = ((DT_STRTAB, DT_STRSZ), (DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ))

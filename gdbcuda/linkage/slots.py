@@ -12,10 +12,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
-from gdbcuda.linkage.dynamic import LoadedDynamic
+from gdbcuda.linkage.dynamic_section import LoadedDynamic
+from gdbcuda.linkage.dynamic_symbols import Symbols
 from gdbcuda.linkage.image import Image
 from gdbcuda.linkage.kept_answers import by_names
-from gdbcuda.linkage.symbols import Symbols
 from gdbcuda.memory import Memory
 
 DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_JMPREL, DT_RELACOUNT = 2, 7, 8, 23, 0x6FFFFFF9

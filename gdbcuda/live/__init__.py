@@ -7,7 +7,7 @@ import os
 
 import gdb
 
-from gdbcuda.text import faults
+from gdbcuda.text import error_lines
 
 
 def start() -> None:
@@ -44,7 +44,7 @@ def keep_folder() -> None:
     name for that folder. This one leads to the same, and changes nothing for the program."""
     from gdbcuda.live.host import gdb_cli
 
-    if not faults.has_folder() and os.path.isdir("/proc/self/cwd"):
+    if not error_lines.has_folder() and os.path.isdir("/proc/self/cwd"):
         gdb_cli.execute("cd /proc/self/cwd")
 
 

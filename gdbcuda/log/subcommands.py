@@ -145,8 +145,7 @@ def show_diff(wanted: DiffOptions, sources: list[LogSource]) -> None:
 
 
 def show_memory(wanted: MemoryFilesOptions, sources: list[LogSource]) -> None:
-    from gdbcuda.ledger import Ledgers, torch_memory
-    from gdbcuda.ledger import data as ledger_data
+    from gdbcuda.ledger import Ledgers, ledger_data, torch_memory
     from gdbcuda.log import torch_file
 
     out = Printer(wanted, sources)

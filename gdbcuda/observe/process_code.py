@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda.api import vendor
 from gdbcuda.elf.layout import Segment
-from gdbcuda.observe.ranks import rank_of
+from gdbcuda.observe.machine_ranks import rank_of
 from gdbcuda.rings.traced.trace_places import NamedCode
 
 DELETED = " (deleted)"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory, string_at
+from gdbcuda.pytorch.allocator_layouts import AllocatorLayout
 from gdbcuda.pytorch.containers import Misshapen, hash_table, tree, vector, words
-from gdbcuda.pytorch.layouts import AllocatorLayout
 from gdbcuda.pytorch.segments import IN_TENSOR, INACTIVE, PENDING_FREE, TorchBlock, TorchSegment
 
 OBJECT = "_ZN3c104cuda20CUDACachingAllocator9allocatorE"  # c10::cuda::CUDACachingAllocator::allocator, exported

@@ -12,7 +12,7 @@ from gdbcuda.command_line.options import rest
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.files import places
 from gdbcuda.remote.options import RemoteOptions
-from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
+from gdbcuda.remote.remote_plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.text import output
 from gdbcuda.text.highlight import JSON, highlighted

@@ -15,7 +15,7 @@ from gdbcuda.command_line.parsing import OptionParser
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import sourced_file
 from gdbcuda.shell.inherited import signals_of_a_shell
-from gdbcuda.text import faults, output
+from gdbcuda.text import error_lines, output
 from gdbcuda.text.printable import visible
 
 DEBUG = "GDBCUDA_DEBUG"
@@ -90,10 +90,10 @@ def completed(action: Callable[[], Any]) -> int:
 
 def told(problem: BaseException, is_debug: bool) -> int:
     if is_debug:
-        output.complain(faults.history(problem).rstrip())
+        output.complain(error_lines.history(problem).rstrip())
     if isinstance(problem, KeyboardInterrupt):
         return INTERRUPTED
-    output.complain(f"gdbcuda: {faults.line(problem, HOW, 'gdbcuda help')}")
+    output.complain(f"gdbcuda: {error_lines.line(problem, HOW, 'gdbcuda help')}")
     return MISTAKE if isinstance(problem, (UserError, OSError, MemoryError)) else FAULT
 
 

@@ -25,8 +25,9 @@ from gdbcuda.live.prompt.command import REGISTRY
 from gdbcuda.rings.ring_functions import described
 
 USED_BY_MANY = (
-    "bz2", "difflib", "gdbcuda.calls.captures", "gdbcuda.ledger.data", "gdbcuda.ledger.sites", "gdbcuda.ledger.views",
-    "gdbcuda.log.views.changes", "gdbcuda.remote.plan", "gdbcuda.shell.trace.python_names", "html", "locale", "lzma",
+    "bz2", "difflib", "gdbcuda.calls.captures", "gdbcuda.ledger.ledger_data", "gdbcuda.ledger.sites",
+    "gdbcuda.ledger.views", "gdbcuda.log.views.changes", "gdbcuda.remote.remote_plan",
+    "gdbcuda.shell.trace.python_names", "html", "locale", "lzma",
     "shutil", "tabulate",
 )  # fmt: skip
 

@@ -180,7 +180,7 @@ def test_beside_a_command_of_gdbs(local: Scenario, place: str, typed: str, who: 
 
 def test_no_detach_where_guards_cannot_be_taken_back(local: Scenario) -> None:
     """What is ours would stay in the process."""
-    break_it = breaking("guarding.leaving.sweep", "KeyError(3)")
+    break_it = breaking("guarding.without_gdb.sweep", "KeyError(3)")
     typed = ("cuda-break cuMemAlloc if bytesize > 1M", "run", break_it, "detach")
     text = session(local, *typed, "print $_thread", "set cuda-guard off", "detach")
     assert text.count("\nthis is a fault of gdbcuda (KeyError: 3, ") == 2

@@ -14,7 +14,7 @@ import pytest
 from scenario import Scenario
 from torch_allocator_image import BASE, FREE, TENSOR, AllocatorImage, Made
 
-from gdbcuda.pytorch import layouts
+from gdbcuda.pytorch import allocator_layouts
 
 MIB = 1 << 20
 SEGMENT = Made(0x200000000000, [(5 * MIB, 5 * MIB - 7, TENSOR), (15 * MIB, 0, FREE)])
@@ -49,7 +49,7 @@ int main(int count, char **words) {
 
 @pytest.fixture
 def program(tmp_path: Path, compile_c, shim: Path) -> Path:
-    image = AllocatorImage(layouts.KNOWN[2, 6]).fill([SEGMENT, ELSEWHERE])
+    image = AllocatorImage(allocator_layouts.KNOWN[2, 6]).fill([SEGMENT, ELSEWHERE])
     (tmp_path / "image").write_bytes(image.data)
     (tmp_path / "torch" / "lib").mkdir(parents=True)
     (tmp_path / "torch" / "version.py").write_text(VERSION)

@@ -11,7 +11,7 @@ import pytest
 
 from gdbcuda.errors import UserError
 from gdbcuda.shell.gdb_words import gdb_words
-from gdbcuda.text import faults
+from gdbcuda.text.error_lines import line
 
 PRINTS = "echo gdb has Python"
 NEEDS_HOME = 'test "$PYTHONHOME" && ' + PRINTS
@@ -46,9 +46,9 @@ def test_a_gdb_that_finds_its_python_by_it_keeps_it(gdb: Path) -> None:
 def test_our_own_python_with_the_home_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = ModuleNotFoundError("No module named 'subprocess'", name="marshal")
     monkeypatch.setenv("PYTHONHOME", "/other")
-    assert faults.line(lacking, "how", "help").startswith("PYTHONHOME=/other is of another Python than gdbcuda's. ")
+    assert line(lacking, "how", "help").startswith("PYTHONHOME=/other is of another Python than gdbcuda's. ")
     monkeypatch.delenv("PYTHONHOME")
-    assert "fault of gdbcuda" in faults.line(lacking, "how", "help")
+    assert "fault of gdbcuda" in line(lacking, "how", "help")
 
 
 def test_a_gdb_that_is_nowhere(gdb: Path) -> None:

@@ -150,6 +150,18 @@ def test_no_two_classes_of_one_name() -> None:
     assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
 
 
+BY_CONVENTION = {"__init__", "cli", "options", "registry"}  # what a room has for the shell, its options, its decorator
+# one file a command, a kind of check, a group of cases, and named after it
+ONE_FILE_EACH = {"live/commands", "shell/fault", "check/checks", "contract/groups"}
+
+
+def test_no_two_files_of_one_name() -> None:
+    """A name that two files share says of neither what it is about."""
+    named = [path for path in SOURCES if str(path.parent.relative_to(PACKAGE)) not in ONE_FILE_EACH]
+    held = Counter(path.stem for path in named if path.stem not in BY_CONVENTION)
+    assert [name for name, count in held.items() if count > 1] == []
+
+
 def test_the_map_has_every_room_in_its_order() -> None:
     text = (PACKAGE / "ROOMS.md").read_text()
     tables = text[text.index("| `gdbcuda/` |") :].split("| `gdbcuda/live/` |")

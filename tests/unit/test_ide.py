@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gdbcuda.ide.plan import names
+from gdbcuda.ide.ide_plan import names
 from gdbcuda.shell import cli
 
 DATA = Path(__file__).resolve().parent / "ide"

@@ -135,7 +135,7 @@ def test_symbol_versions() -> None:
 
 def test_a_large_object_is_searched_by_name(lazy: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     _, inner, outer, _ = lazy
-    monkeypatch.setattr("gdbcuda.linkage.symbols.FEW_SYMBOLS", 0)
+    monkeypatch.setattr("gdbcuda.linkage.dynamic_symbols.FEW_SYMBOLS", 0)
     fresh = Linkage(inner.image)
     assert fresh.symbols.is_large and fresh.symbols.by_address == {}
     assert fresh.symbols.defined(NAMES) == inner.symbols.defined(NAMES)

@@ -11,7 +11,7 @@ import pytest
 from gdbcuda.errors import UserError
 from gdbcuda.manual import cli, inline, markdown_blocks, plain, search
 from gdbcuda.manual.pages import FOLDER, Page, pages, read, topic_of
-from gdbcuda.text import faults
+from gdbcuda.text import error_lines
 from gdbcuda.text.render import visible_width
 
 PAGES = list(pages().values())
@@ -148,8 +148,8 @@ def test_every_page_that_a_message_names_is_there() -> None:
 
 def test_a_message_leads_to_its_page() -> None:
     mistake = UserError("the condition is empty", page="conditions")
-    assert faults.line(mistake, "", "cuda-help") == "the condition is empty (cuda-help conditions)"
-    assert faults.line(UserError("no such file"), "", "cuda-help") == "no such file"
+    assert error_lines.line(mistake, "", "cuda-help") == "the condition is empty (cuda-help conditions)"
+    assert error_lines.line(UserError("no such file"), "", "cuda-help") == "no such file"
 
 
 def test_search_names_heading_and_sentence() -> None:

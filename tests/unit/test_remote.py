@@ -11,7 +11,7 @@ import pytest
 from gdbcuda.errors import UserError
 from gdbcuda.remote import substitute_path
 from gdbcuda.remote.copies import Copy, findings
-from gdbcuda.remote.plan import RemotePlan, RemoteRequest, plan
+from gdbcuda.remote.remote_plan import RemotePlan, RemoteRequest, plan
 from gdbcuda.remote.way import Way
 from gdbcuda.shell import cli
 

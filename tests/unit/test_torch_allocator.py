@@ -9,7 +9,7 @@ from torch_allocator_image import BASE, FREE, NOT_MAPPED, TENSOR, WAITS, Allocat
 
 from gdbcuda.errors import UserError
 from gdbcuda.memory import DictMemory
-from gdbcuda.pytorch import allocator, layouts
+from gdbcuda.pytorch import allocator, allocator_layouts
 from gdbcuda.pytorch.segments import TorchSegment
 
 MIB = 1 << 20
@@ -43,9 +43,9 @@ def expected(device: int, made: Made, first: int = 0, end: int | None = None) ->
     return device, blocks[0][0], "small" if made.is_small else "large", made.is_expandable, blocks
 
 
-@pytest.mark.parametrize("version", layouts.KNOWN)
+@pytest.mark.parametrize("version", allocator_layouts.KNOWN)
 def test_all_segments_of_each_version(version: tuple[int, int]) -> None:
-    image = AllocatorImage(layouts.KNOWN[version]).fill(SEGMENTS, [], [EXPANDABLE])
+    image = AllocatorImage(allocator_layouts.KNOWN[version]).fill(SEGMENTS, [], [EXPANDABLE])
     assert parts(read(image)) == [
         *(expected(0, one) for one in SEGMENTS),
         expected(2, EXPANDABLE, 0, 1),
@@ -54,7 +54,7 @@ def test_all_segments_of_each_version(version: tuple[int, int]) -> None:
 
 
 def test_a_program_that_has_no_tensor() -> None:
-    assert read(AllocatorImage(layouts.KNOWN[2, 6]).fill([])) == []
+    assert read(AllocatorImage(allocator_layouts.KNOWN[2, 6]).fill([])) == []
 
 
 def block(image: AllocatorImage, made: Made, number: int) -> int:
@@ -68,7 +68,7 @@ def block(image: AllocatorImage, made: Made, number: int) -> int:
 )  # fmt: skip
 def test_a_block_that_disagrees(field: int, value: int) -> None:
     """Its size, what was asked for, its pool, its address, its flags, its neighbours, its device."""
-    image = AllocatorImage(layouts.KNOWN[2, 11]).fill(SEGMENTS)
+    image = AllocatorImage(allocator_layouts.KNOWN[2, 11]).fill(SEGMENTS)
     image.put(block(image, SEGMENTS[1], 0) + field, value)
     with pytest.raises(UserError, match="do not agree"):
         read(image)
@@ -76,7 +76,7 @@ def test_a_block_that_disagrees(field: int, value: int) -> None:
 
 @pytest.mark.parametrize("count", [232, 424, 520, 616, 808])
 def test_a_count_that_disagrees(count: int) -> None:
-    image = AllocatorImage(layouts.KNOWN[2, 6]).fill(SEGMENTS)
+    image = AllocatorImage(allocator_layouts.KNOWN[2, 6]).fill(SEGMENTS)
     at = image.places["device 0"] + count
     image.put(at, image.get(at) + 512)
     with pytest.raises(UserError, match="do not agree"):
@@ -85,8 +85,8 @@ def test_a_count_that_disagrees(count: int) -> None:
 
 def test_the_layout_of_another_version() -> None:
     """Each is refused by what is read, but for those that are the same."""
-    for version, layout in layouts.KNOWN.items():
-        for other in {one for one in layouts.KNOWN.values() if one != layout}:
+    for version, layout in allocator_layouts.KNOWN.items():
+        for other in {one for one in allocator_layouts.KNOWN.values() if one != layout}:
             image = AllocatorImage(layout).fill(SEGMENTS)
             image.layout = other
             with pytest.raises(UserError):
@@ -96,8 +96,8 @@ def test_the_layout_of_another_version() -> None:
 def test_whatever_lies_there() -> None:
     """Random words in the place of any: refused, or read to an end."""
     dice = random.Random(18)
-    made = bytes(AllocatorImage(layouts.KNOWN[2, 15]).fill(SEGMENTS, [EXPANDABLE]).data)
-    image = AllocatorImage(layouts.KNOWN[2, 15])
+    made = bytes(AllocatorImage(allocator_layouts.KNOWN[2, 15]).fill(SEGMENTS, [EXPANDABLE]).data)
+    image = AllocatorImage(allocator_layouts.KNOWN[2, 15])
     words = [at for at in range(0, len(made), 8) if any(made[at : at + 8])]
     for _ in range(300):
         image.data = bytearray(made)
@@ -119,14 +119,14 @@ def test_whatever_lies_there() -> None:
 )
 def test_another_allocator(kind: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        read(AllocatorImage(layouts.KNOWN[2, 6], kind).fill(SEGMENTS))
+        read(AllocatorImage(allocator_layouts.KNOWN[2, 6], kind).fill(SEGMENTS))
 
 
 def test_before_it_is_used() -> None:
     with pytest.raises(UserError, match="knows no GPU yet"):
-        allocator.segments(DictMemory({BASE: bytes(8)}), BASE, layouts.KNOWN[2, 6])
+        allocator.segments(DictMemory({BASE: bytes(8)}), BASE, allocator_layouts.KNOWN[2, 6])
     with pytest.raises(UserError, match="knows no GPU yet"):
-        read(AllocatorImage(layouts.KNOWN[2, 6]).fill())
+        read(AllocatorImage(allocator_layouts.KNOWN[2, 6]).fill())
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_before_it_is_used() -> None:
     ],
 )  # fmt: skip
 def test_the_version(text: str, name: str, known: tuple[int, int] | None) -> None:
-    assert layouts.version_in(text) == (name, layouts.KNOWN[known] if known else None)
+    assert allocator_layouts.version_in(text) == (name, allocator_layouts.KNOWN[known] if known else None)
 
 
 def test_their_names() -> None:
-    assert layouts.names() == "2.3 to 2.12, 2.14 to 2.15"
+    assert allocator_layouts.names() == "2.3 to 2.12, 2.14 to 2.15"

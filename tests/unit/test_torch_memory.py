@@ -15,7 +15,7 @@ from log_files import call
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import torch_memory
 from gdbcuda.ledger.torch_memory import TorchMemory
-from gdbcuda.pytorch import snapshot
+from gdbcuda.pytorch import memory_snapshot
 from gdbcuda.pytorch.segments import TorchSegment
 
 MIB = 1 << 20
@@ -36,7 +36,7 @@ def segment(address: int, size: int, *blocks: dict[str, Any], **more: Any) -> di
 
 def read(path: Path, *segments: dict[str, Any]) -> list[TorchSegment]:
     (path / "one.pickle").write_bytes(pickle.dumps({"segments": list(segments), "device_traces": [[]]}))
-    return snapshot.read(str(path / "one.pickle"))
+    return memory_snapshot.read(str(path / "one.pickle"))
 
 
 def test_what_is_held_by_whom(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_blocks_without_addresses_and_a_list_alone(tmp_path: Path) -> None:
     raw = [segment(0x1000, 3000, {"size": 1000, "state": "inactive"}, {"size": 2000, "state": "active_pending_free",
                                                                        "history": [{"frames": STEP}]})]  # fmt: skip
     (tmp_path / "old").write_bytes(pickle.dumps(raw))
-    (one,) = snapshot.read(str(tmp_path / "old"))
+    (one,) = memory_snapshot.read(str(tmp_path / "old"))
     assert [(b.address, b.size) for b in one.blocks] == [(0x1000, 1000), (0x13E8, 2000)]
     assert one.waiting == 2000 and one.blocks[1].frames[1].function == "step"
 
@@ -104,7 +104,7 @@ def test_a_pickle_that_would_run_something_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     Path("bad").write_bytes(pickle.dumps({"segments": [Runs()]}))
     with pytest.raises(UserError, match=r"bad: not read: it would make posix\.system, and a snapshot holds numbers"):
-        snapshot.read("bad")
+        memory_snapshot.read("bad")
     assert not Path("RAN").exists()
 
 
@@ -115,7 +115,7 @@ WRONG = ({"blocks": []}, segment(-1, 5), segment(1, 5, {"size": "x"}), 3)
 def test_what_is_no_snapshot_is_one_line(tmp_path: Path, found: Any) -> None:
     (tmp_path / "one").write_bytes(pickle.dumps(found))
     with pytest.raises(UserError, match="is no snapshot of PyTorch's memory"):
-        snapshot.read(str(tmp_path / "one"))
+        memory_snapshot.read(str(tmp_path / "one"))
 
 
 def test_any_bytes_are_a_snapshot_or_one_line(tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_any_bytes_are_a_snapshot_or_one_line(tmp_path: Path) -> None:
             raw[first:last] = random.randbytes(random.randrange(3))
         (tmp_path / "one").write_bytes(raw)
         try:
-            snapshot.read(str(tmp_path / "one"))
+            memory_snapshot.read(str(tmp_path / "one"))
         except UserError as error:
             assert "\n" not in str(error)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is no snapshot"):
-        snapshot.read(str(tmp_path))
+        memory_snapshot.read(str(tmp_path))

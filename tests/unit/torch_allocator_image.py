@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gdbcuda.pytorch.allocator import TYPE
-from gdbcuda.pytorch.layouts import AllocatorLayout
+from gdbcuda.pytorch.allocator_layouts import AllocatorLayout
 
 BASE, ROOM = 0x100000000000, 1 << 17
 DEVICE_BYTES, BLOCK_BYTES = 4096, 176

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.arithmetic import DOUBLE, MIRRORED, SIGNED, UNSIGNED
-from gdbcuda.condition.machine_code.arithmetic import load, to_double
+from gdbcuda.condition.machine_code.arithmetic_code import load, to_double
 from gdbcuda.condition.machine_code.frame import XMM8, XMM9, Frame, NoMachineCode
 from gdbcuda.condition.machine_code.value_code import Values
 from gdbcuda.condition.place import ProcessPlaces

@@ -7,7 +7,13 @@ from collections.abc import Callable
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.arithmetic import DOUBLE, SIGNED, UNSIGNED
-from gdbcuda.condition.machine_code.arithmetic import from_double, load, operate, signed_to_double, unsigned_to_double
+from gdbcuda.condition.machine_code.arithmetic_code import (
+    from_double,
+    load,
+    operate,
+    signed_to_double,
+    unsigned_to_double,
+)
 from gdbcuda.condition.machine_code.frame import XMM8, Frame
 from gdbcuda.condition.machine_code.pointer_code import Reads
 from gdbcuda.condition.typed import Typed

@@ -7,9 +7,9 @@ has the program, and with ``gdbtarget`` once it is connected.)
 from __future__ import annotations
 
 from gdbcuda.ide.files import launch_json
+from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
-from gdbcuda.remote.plan import has_main
+from gdbcuda.remote.remote_plan import has_main
 
 FOLDER = "${workspaceFolder}"
 DEBUGGER = "CDT"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from html import escape  # xml.sax.saxutils loads ssl
 
 from gdbcuda.ide.files import gdbinit, run_configuration
-from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
+from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 
 FOLDER = "$PROJECT_DIR$"
 

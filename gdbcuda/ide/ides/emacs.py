@@ -6,7 +6,7 @@ import os
 import shlex
 
 from gdbcuda.ide.files import gdbinit
-from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
+from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 
 
 @ide("emacs", "Emacs, M-x gdb")

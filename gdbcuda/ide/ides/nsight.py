@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gdbcuda.ide.files import launch_json
+from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 FOLDER = "${workspaceFolder}"
 DEBUGGER = "cuda-gdb"

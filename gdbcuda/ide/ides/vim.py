@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gdbcuda.ide.files import gdbinit
-from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
+from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 
 
 @ide("vim", "Vim and Neovim with termdebug, and gdb itself in the project's folder")

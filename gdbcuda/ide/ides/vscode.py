@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from gdbcuda.ide.files import launch_json
+from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 from gdbcuda.ide.launch_json import Configuration
-from gdbcuda.ide.plan import IdePlan, IdeRequest, ide
 
 FOLDER = "${workspaceFolder}"
 PRETTY_PRINTING = "-enable-pretty-printing"  # std::vector is shown by its elements, as on the command line

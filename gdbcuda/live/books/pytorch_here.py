@@ -7,7 +7,7 @@ import os
 from gdbcuda.errors import UserError
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import process
-from gdbcuda.pytorch import allocator, layouts
+from gdbcuda.pytorch import allocator, allocator_layouts
 from gdbcuda.pytorch.segments import TorchSegment
 from gdbcuda.text.printable import visible
 
@@ -21,7 +21,7 @@ def segments() -> list[TorchSegment]:
     found = pointer(library) if library is not None else None
     if library is None or found is None:
         raise UserError("PyTorch's CUDA library (libc10_cuda.so) is not loaded")
-    version, layout = layouts.version_in(process.text_beside(library, VERSION) or "")
+    version, layout = allocator_layouts.version_in(process.text_beside(library, VERSION) or "")
     if layout is None:
         raise UserError(unknown(version), page="python")
     try:
@@ -38,4 +38,4 @@ def pointer(library: Image) -> int | None:
 
 def unknown(version: str) -> str:
     whose = f"PyTorch {visible(version)}'s" if version else "PyTorch's version is not told by torch/version.py: its"
-    return f"{whose} allocator is not read: known are {layouts.names()}. {ELSE}"
+    return f"{whose} allocator is not read: known are {allocator_layouts.names()}. {ELSE}"

@@ -23,7 +23,7 @@ from gdbcuda.live.host.inferiors import PerInferior, thread_label
 from gdbcuda.live.layers import library_files, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
-from gdbcuda.live.stopping import cycles, stops
+from gdbcuda.live.stopping import stack_cycles, stops
 from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.threads import call_registers
 from gdbcuda.text.printable import visible
@@ -184,9 +184,9 @@ def counted_cycle() -> str:
     last, thread = levels[-1], gdb.selected_thread().num
     file, name = watched[last.address].file, visible(watched[last.address].name)
     where = stops.where(frames.CodePlace(last.address, "", file, layers.layer_of_object(file)))
-    itself = cycles.back_to_itself()
+    itself = stack_cycles.back_to_itself()
     if not itself and name in RESOLVERS:
-        return cycles.ever_deeper(f"{where} {name}", last.depth, thread)
+        return stack_cycles.ever_deeper(f"{where} {name}", last.depth, thread)
     way = itself_text(itself) if itself else " -> ".join(by_levels(levels, watched))
     nested = f"Recursion: {where} {name} is nested {last.depth} deep on thread {thread_label(thread)}: {way}"
     return with_cause(nested, itself)
@@ -199,7 +199,7 @@ def with_cause(text: str, cycle: list[frames.CodePlace]) -> str:
 
 def itself_text(cycle: list[frames.CodePlace]) -> str:
     in_one_object = len({place.file for place in cycle}) == 1
-    return " -> ".join(visible(place.function) for place in cycle) if in_one_object else cycles.text(cycle)
+    return " -> ".join(visible(place.function) for place in cycle) if in_one_object else stack_cycles.text(cycle)
 
 
 def by_levels(levels: list[Level], watched: dict[int, Watched]) -> list[str]:
@@ -211,10 +211,11 @@ def by_levels(levels: list[Level], watched: dict[int, Watched]) -> list[str]:
 def overflow() -> str:
     """ "" unless the stack is the same few functions over and over, one of the API or of the hook's among them; or any,
     where a hook's dlsym may have handed a function out to itself."""
-    cycle = cycles.full()
+    cycle = stack_cycles.full()
     if not cycle or not (any(map(is_of_hooks, cycle)) or is_dlsym_overridden()):
         return ""
-    return with_cause(f"Recursion: the stack is used up by one cycle, innermost last: {cycles.text(cycle)}", cycle)
+    said = f"Recursion: the stack is used up by one cycle, innermost last: {stack_cycles.text(cycle)}"
+    return with_cause(said, cycle)
 
 
 def is_of_hooks(place: frames.CodePlace) -> bool:

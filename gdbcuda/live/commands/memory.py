@@ -124,11 +124,11 @@ def of_torch(wanted: MemoryOptions) -> str:
 
 def as_json(ledger: Ledger, wanted: MemoryOptions) -> str:
     from gdbcuda.calls.data import line
-    from gdbcuda.ledger import data
+    from gdbcuda.ledger import ledger_data
 
     if wanted.view is not None or wanted.least:
         raise UserError("--json gives all views at once: cuda-memory --json")
-    return line(data.ledger(ledger, call_log.writer()))
+    return line(ledger_data.ledger(ledger, call_log.writer()))
 
 
 def compared(ledger: Ledger) -> str:

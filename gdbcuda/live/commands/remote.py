@@ -19,7 +19,7 @@ from gdbcuda.remote.options import RemoteOptions
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
-    from gdbcuda.remote.plan import RemotePlan
+    from gdbcuda.remote.remote_plan import RemotePlan
 
 class ConnectOptions(RemoteOptions):
     connect: bool = flag("run the gdb commands instead of printing them")
@@ -49,7 +49,7 @@ def cuda_remote(wanted: ConnectOptions) -> str:
       cuda-remote --host gpu-server -- --epochs 3
       cuda-remote --ssh me@gpu-server --attach 4711"""
     from gdbcuda.remote import cli
-    from gdbcuda.remote.plan import plan
+    from gdbcuda.remote.remote_plan import plan
 
     wanted.program = wanted.program or process.strip_prefix(process.program())
     wanted.hook = wanted.hook or next(iter(layers.named_hooks()), "")

@@ -33,7 +33,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import own_process, unloading
-from gdbcuda.live.stopping import cycles
+from gdbcuda.live.stopping import stack_cycles
 from gdbcuda.live.threads import call_registers
 from gdbcuda.routes import requests, right_function
 from gdbcuda.routes.shapes import ResolverShape
@@ -142,7 +142,7 @@ def tell_recursion(request: requests.Request) -> None:
         return
     LOG().told_recursion = True
     asked = visible(f"{request.resolver} of {request.owner.rsplit('/', 1)[-1]}")
-    said = cycles.ever_deeper(asked, request.repeated, request.thread)
+    said = stack_cycles.ever_deeper(asked, request.repeated, request.thread)
     more = [*handed_to_itself(), f"(it goes on; set cuda-recursion-limit {MOST_REPEATED} stops the next run there)"]
     console.write("".join(f"{line}\n" for line in [said, *(f"  {one}" for one in more)]))
 

@@ -5,7 +5,7 @@
 
 A call that is to stop inside the replaced bytes jumps there, from `hit`, once they are raised. Out of them gdb takes it
 instruction by instruction; meanwhile (``inside``) they stay raised. Nobody executes what changes: who is at the entry
-comes to the one or the other. `native` and `remote` know how the bytes are changed.
+comes to the one or the other. `native` and `far_guard` know how the bytes are changed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from gdbcuda.live.breakpoints.ours import OurBreakpoint
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.watch import switching
 from gdbcuda.live.guarding.by_process import PROCESSES, look_again
-from gdbcuda.live.guarding.loading import watch_or_not
+from gdbcuda.live.guarding.load_events import watch_or_not
 from gdbcuda.live.guarding.making import remove
 from gdbcuda.live.guarding.renewing import is_changed
 from gdbcuda.live.placing import link, own_process

@@ -1,8 +1,8 @@
 """Guards: the filters of cuda-break compiled into the process, so that a call which does not match costs no stop.
 
 Which breakpoints want one, and what it means for them that the program stops, goes on and loads files
-(`breakpoint_events`: that breakpoints change; `leaving`: that gdb leaves). `renewing` says which guards there should
-be, `making` makes them, `guard/guard.py` is what one of them does, `filters` what it tests.
+(`breakpoint_events`: that breakpoints change; `without_gdb`: that gdb leaves). `renewing` says which guards there
+should be, `making` makes them, `guard/guard.py` is what one of them does, `filters/` what it tests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdbcuda.live.breakpoints.ours import AwaitedFailures, GuardFilter, Injected
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guard.inside import here, is_stepped
 from gdbcuda.live.guard.watch import sweep
-from gdbcuda.live.guarding import leaving
+from gdbcuda.live.guarding import without_gdb
 from gdbcuda.live.guarding.breakpoint_events import give_way
 from gdbcuda.live.guarding.by_process import (
     PROCESSES,
@@ -34,7 +34,7 @@ from gdbcuda.live.guarding.by_process import (
 )  # fmt: skip
 from gdbcuda.live.guarding.filters import breakpoint_filters, gdb_threads
 from gdbcuda.live.guarding.filters.breakpoint_filters import EVERY_CALL
-from gdbcuda.live.guarding.loading import watch_or_not
+from gdbcuda.live.guarding.load_events import watch_or_not
 from gdbcuda.live.guarding.making import clean, remove
 from gdbcuda.live.guarding.renewing import SWITCHED_OFF, refresh, release_unneeded, renew, undo_inherited
 from gdbcuda.live.host import inferiors
@@ -158,7 +158,7 @@ def on_continue(event: object) -> None:
         return  # gdb tells of every thread that goes on, new ones too
     state.is_stopped = False
     left_behind.on_continue()
-    leaving.stay()
+    without_gdb.stay()
     sweep()
     with inserted.going_on():
         renew(waiting())
@@ -172,7 +172,7 @@ def on_continue(event: object) -> None:
 
 def on_stop(event: object = None) -> None:
     """All threads stand still: what had to wait is done, and breakpoints and code look as the user left them."""
-    if leaving.is_stepping_out():
+    if without_gdb.is_stepping_out():
         return
     state = PROCESSES()
     state.is_stopped = True

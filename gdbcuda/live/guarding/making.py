@@ -15,9 +15,9 @@ from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard import forks, libc_calls, own_clones
 from gdbcuda.live.guard import guard_faults as faults_of
+from gdbcuda.live.guard.far_guard import RemoteGuard
 from gdbcuda.live.guard.guard import Guard
 from gdbcuda.live.guard.native import NativeGuard
-from gdbcuda.live.guard.remote import RemoteGuard
 from gdbcuda.live.guard.watch import mending
 from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.guarding.by_process import (

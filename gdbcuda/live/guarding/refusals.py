@@ -107,7 +107,7 @@ def refuse_confined(state: Guarded) -> None:
 
 
 def refuse_what_cannot_be_switched(members: dict[int, int]) -> None:
-    """(`guard/remote.py` does that.)"""
+    """(`guard/far_guard.py` does that.)"""
     for number in () if locations.LISTS else members:
         if sum(on for one in gdb.breakpoints() if one.number == number for _, on in places(one)) > 1:
             raise OfOne(number, COMMANDS_ALONE, COMMANDS_ALONE)

@@ -1,7 +1,7 @@
 """Which guards there should be, and when they are made what they should be.
 
 A guard is made where gdb can make breakpoints and it is known where the threads are: in commands, when the program
-goes on, at a stop, and in the ``stop`` of a breakpoint of ours on the loader (`loading`), which gdb asks after it
+goes on, at a stop, and in the ``stop`` of a breakpoint of ours on the loader (`load_events`), which gdb asks after it
 has set its own breakpoints again. Not in the events about breakpoints: gdb 14 aborts when one is made while it walks
 its list of them.
 """

@@ -19,15 +19,15 @@ from gdbcuda.files import places
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch, trash
-from gdbcuda.live.guarding import leaving, seccomp
+from gdbcuda.live.guarding import seccomp, without_gdb
 from gdbcuda.live.host import gdb_cli, interrupts
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.patching import agent, detours, spare_room, trampoline_space
-from gdbcuda.live.patching.spare_room import Leftover
+from gdbcuda.live.patching import agent, detours, nearby_space, trampoline_space
+from gdbcuda.live.patching.nearby_space import Leftover
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.recording.base import planting
 from gdbcuda.live.recording.base.footprint import RecordWish
-from gdbcuda.live.recording.entries import slots
+from gdbcuda.live.recording.entries import function_slots
 from gdbcuda.live.recording.in_process import near_pages
 from gdbcuda.live.recording.in_process.near_pages import Pages
 from gdbcuda.machine import library_call
@@ -77,7 +77,7 @@ def load(path: str, function: int) -> None:
     """The thread is about to call it."""
     start, arrived, size = prepare(path, function)
     raw = process.InferiorMemory().read(start, size)
-    spare_room.ROOM().left[start] = Leftover(raw, bytes(size), calls_out=True)
+    nearby_space.ROOM().left[start] = Leftover(raw, bytes(size), calls_out=True)
     try:
         gdb.parse_and_eval(f"$pc = {start:#x}")
         arrive([arrived], "the library")
@@ -102,12 +102,12 @@ def look_out(start: int, arrived: int) -> None:
         trash.append(watch)
 
     if process.is_alive():
-        leaving.watch()
+        without_gdb.watch()
         watch = Watch(arrived, look)
 
 
 def has_come_back(start: int) -> None:
-    left = spare_room.ROOM().left
+    left = nearby_space.ROOM().left
     if start in left:
         left[start] = replace(left[start], calls_out=False)
 
@@ -120,7 +120,7 @@ def map_near(wanted: Sequence[Pages], function: int) -> None:
     near_pages.ask(wanted, function)
     gdb.parse_and_eval(f"$pc = {go.address:#x}")
     thread = gdb.selected_thread().global_num
-    arrive([slots.require(ring_layout.MAPPED_SYMBOL)], "the pages near its libraries", thread)
+    arrive([function_slots.require(ring_layout.MAPPED_SYMBOL)], "the pages near its libraries", thread)
     near_pages.take(len(wanted))
     arrive([function], "the function", thread)
 
@@ -191,7 +191,7 @@ def prepare(path: str, function: int) -> tuple[int, int, int]:
     try:
         start = trampoline_space.room_for(function, aligned(len(raw)), False)
         raw, arrived = library_call.code(path, dlopen.address, errno.address, flags, function, start)
-        spare_room.ROOM().taken[start] = len(raw)
+        nearby_space.ROOM().taken[start] = len(raw)
         detours.write(start, raw)
     except NoDetour as reason:
         raise UserError(f"{NO_WAY} {reason}") from None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
-from gdbcuda.live.guarding import leaving
+from gdbcuda.live.guarding import without_gdb
 from gdbcuda.live.host import gdb_cli, lazily
 from gdbcuda.live.patching import agent
 from gdbcuda.live.placing import stepping_out
@@ -55,7 +55,7 @@ def let_go() -> tuple[str, int]:
     if process.is_remote():
         raise UserError("a recorder stays in processes of this machine: there, type  gdbcuda trace -p PID", page="log")
     if lazily.is_loaded("gdbcuda.live.guarding.guards"):
-        leaving.take_all_back()
+        without_gdb.take_all_back()
     count = leave(recorder)
     call_log.stop()
     gdb_cli.execute("detach")

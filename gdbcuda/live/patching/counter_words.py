@@ -14,7 +14,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import mapped_pages, spare_room, trampoline_space
+from gdbcuda.live.patching import mapped_pages, nearby_space, trampoline_space
 from gdbcuda.live.preloading import written_environment
 from gdbcuda.machine.detour import NoDetour
 
@@ -78,7 +78,7 @@ def give_back() -> str:
     """The pages, where gdb lets the process go and no thread is in a trampoline; says why they stay."""
     words = WORDS()
     try:
-        while words.pages and not spare_room.ROOM().left:
+        while words.pages and not nearby_space.ROOM().left:
             mapped_pages.unmap(*words.pages[-1])
             words.pages.pop()
     except NoDetour as reason:

@@ -19,7 +19,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, trampoline_space
-from gdbcuda.live.patching.spare_room import ROOM, Leftover
+from gdbcuda.live.patching.nearby_space import ROOM, Leftover
 from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import raw_stacks

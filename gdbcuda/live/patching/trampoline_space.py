@@ -21,7 +21,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
 from gdbcuda.live import process
 from gdbcuda.live.patching import agent, detours, mapped_pages
-from gdbcuda.live.patching.spare_room import NEAR, ROOM, Leftover, spare, unused
+from gdbcuda.live.patching.nearby_space import NEAR, ROOM, Leftover, spare, unused
 from gdbcuda.live.threads import positions, raw_stacks
 from gdbcuda.machine import call_through, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour

@@ -61,11 +61,11 @@ def reach() -> str:
 
 def remote_advice(path: str) -> str:
     """What to type where the target is remote: gdb's own settings do not reach a gdbserver that runs already."""
-    from gdbcuda.remote import plan  # loaded when first used
+    from gdbcuda.remote import remote_plan  # loaded when first used
 
     program = process.strip_prefix(process.program()) or "PROGRAM"
     server = link.gdbserver()
-    line = plan.plan(plan.RemoteRequest(hook=path, program=program, gdbserver=server)).server
+    line = remote_plan.plan(remote_plan.RemoteRequest(hook=path, program=program, gdbserver=server)).server
     return (
         f"The process is started by {server}, so the preload is set there (cuda-remote tells how, in containers too):\n"
         f"  {visible(line)}\n"

@@ -16,7 +16,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console, interrupts
 from gdbcuda.live.threads import children
-from gdbcuda.text import faults
+from gdbcuda.text import error_lines
 from gdbcuda.text.printable import visible
 
 T = TypeVar("T")
@@ -28,12 +28,12 @@ _told: set[tuple[str, str]] = set()  # who, and where it went wrong
 
 def line(problem: BaseException) -> str:
     if is_debug():
-        console.write(faults.history(problem))
+        console.write(error_lines.history(problem))
     if isinstance(problem, gdb.GdbError):
         return visible(str(problem))
     if isinstance(problem, gdb.error):
         return process.pause() if is_running() else plain(problem)
-    return faults.line(problem, HOW, "cuda-help")
+    return error_lines.line(problem, HOW, "cuda-help")
 
 
 def is_running() -> bool:
@@ -63,7 +63,7 @@ def is_debug() -> bool:
 
 def told(who: str, problem: BaseException) -> None:
     """Once for each place; nothing that goes wrong while it is said may come in the way of gdb."""
-    key = who, f"{type(problem).__name__} {faults.place(problem)}"
+    key = who, f"{type(problem).__name__} {error_lines.place(problem)}"
     if key in _told and not is_debug() and not isinstance(problem, KeyboardInterrupt):
         return
     _told.add(key)

@@ -20,7 +20,7 @@ from gdbcuda.files import places
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process
 from gdbcuda.live.frames import code_places
-from gdbcuda.live.host import console, cycles, inferiors
+from gdbcuda.live.host import console, garbage_collector, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version
 from gdbcuda.live.recording import fast
@@ -76,7 +76,7 @@ class CoreCalls(LogNotes):
             raise UserError("the recorder in the process is of another version of gdbcuda")
         self.reader, self.trace = RingReader(self.memory, state.address), trace.address
 
-    @cycles.are_not_looked_for()
+    @garbage_collector.paused()
     def tell(self, number: int) -> int:
         found = [(one, records) for one, records in self.reader.read() if records or missing(one)]
         never_there = {why: calls for why, calls in self.reader.lost().items() if why != OVERWRITTEN}

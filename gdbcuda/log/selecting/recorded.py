@@ -12,7 +12,7 @@ from typing import Any
 from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.condition.to_python import RecordedText, Value
-from gdbcuda.decode.text import ELLIPSIS
+from gdbcuda.decode.value_text import ELLIPSIS
 from gdbcuda.errors import Unreadable
 from gdbcuda.memory import DictMemory
 

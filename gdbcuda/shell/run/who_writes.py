@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gdbcuda.observe.ranks import rank_of
+from gdbcuda.observe.machine_ranks import rank_of
 
 LOOKS_APART = 0.5  # seconds
 

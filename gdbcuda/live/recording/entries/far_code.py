@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours, spare_room
+from gdbcuda.live.patching import agent, detours, nearby_space
 from gdbcuda.live.recording.entries import onward_code
 from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
 from gdbcuda.machine import entry_detour
@@ -79,7 +79,7 @@ def place(entries: Sequence[PlannedEntry]) -> list[Onward | str]:
 
 
 def is_near(pages: NearPages, function: int) -> bool:
-    return max(abs(pages.start - function), abs(pages.end - function)) < spare_room.NEAR
+    return max(abs(pages.start - function), abs(pages.end - function)) < nearby_space.NEAR
 
 
 def holding(address: int) -> NearPages | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
-from gdbcuda.live.patching import agent, detours, spare_room
+from gdbcuda.live.patching import agent, detours, nearby_space
 from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.machine import entry_detour, unwinding
 from gdbcuda.machine.detour import Detour, NoDetour
@@ -52,19 +52,19 @@ def place(planned: Sequence[PlannedEntry]) -> list[Onward | str]:
         except NoDetour as reason:
             made.append(str(reason))
     if at > start:
-        spare_room.ROOM().taken[start] = at - start  # also where a Ctrl-C leaves it half written
+        nearby_space.ROOM().taken[start] = at - start  # also where a Ctrl-C leaves it half written
         write(area, start, at, [one for one in made if isinstance(one, Onward)])
     return made
 
 
 def first_free(area: LoadedSymbol) -> int:
     """Behind all that is there."""
-    taken = spare_room.ROOM().taken.items()
+    taken = nearby_space.ROOM().taken.items()
     return aligned(max([area.address, *(at + size for at, size in taken if agent.is_inside(at))]))
 
 
 def build(one: PlannedEntry, at: int, area: LoadedSymbol) -> Onward:
-    if abs(area.address - one.spot.address) >= spare_room.NEAR:
+    if abs(area.address - one.spot.address) >= nearby_space.NEAR:
         raise NoDetour(TOO_FAR)
     code = entry_detour.onward(one.detour, one.tests, one.slot, at)
     if at + len(code.raw) > area.address + area.size:

@@ -17,7 +17,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
-from gdbcuda.live.recording.entries import slots
+from gdbcuda.live.recording.entries import function_slots
 from gdbcuda.live.recording.in_process.past_gdb import write, write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.rings.ring_layout import (
@@ -79,7 +79,7 @@ def begin(state: RingProcess, folder: str, last: int, callers: int) -> None:
     raw = os.fsencode(folder) + b"\0"
     if len(raw) > LONGEST_FOLDER:
         raise UserError(f"the name of the folder is too long: {folder}")
-    base = slots.require(TRACE_SYMBOL)
+    base = function_slots.require(TRACE_SYMBOL)
     if not folder and not any(state.reader.memory.read(base, 1)):
         return
     write(base, raw + bytes(LONGEST_FOLDER - len(raw)))
@@ -99,7 +99,7 @@ def begin(state: RingProcess, folder: str, last: int, callers: int) -> None:
 def tell(state: RingProcess) -> None:
     """What it does not know yet."""
     assert state.reader is not None
-    base, told = slots.require(TRACE_SYMBOL), TOLD()
+    base, told = function_slots.require(TRACE_SYMBOL), TOLD()
     pid, file, _ = state.reader.words(base + TRACE["PID"] * WORD, 3)
     count = state.reader.words(base + TRACE["ENTRIES_COUNT"] * WORD, 1)[0]
     made = b"".join([*objects(told, count), *functions(told, state)])
@@ -125,7 +125,7 @@ def objects(told: ToldEntries, count: int) -> Iterator[bytes]:
 
 def functions(told: ToldEntries, state: RingProcess) -> Iterator[bytes]:
     numbers = {file: number for (file, _), number in told.objects.items()}
-    for (address, (file, symbol, _)), slot in list(slots.SLOTS().numbers.items()):
+    for (address, (file, symbol, _)), slot in list(function_slots.SLOTS().numbers.items()):
         spot = state.spots.get(address)
         if slot not in told.slots and spot is not None and spot.file == file:
             told.slots.add(slot)

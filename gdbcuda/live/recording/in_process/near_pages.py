@@ -19,10 +19,10 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours, spare_room
+from gdbcuda.live.patching import agent, detours, nearby_space
 from gdbcuda.live.placing import loader_watch
 from gdbcuda.live.recording.base.planting import PlantingSpot
-from gdbcuda.live.recording.entries import far_code, slots
+from gdbcuda.live.recording.entries import far_code, function_slots
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.machine import free_ranges
 from gdbcuda.machine.detour import NoDetour
@@ -47,7 +47,7 @@ def send_for(state: RingProcess, written: Callable[[], None]) -> None:
     pc = process.register("pc")
     is_nop = process.InferiorMemory().read(pc, 1) == NOP  # as a probe is: it has been executed
     if not WATCHES():
-        WATCHES().append(Watch(slots.require(ring_layout.MAPPED_SYMBOL), lambda: None))
+        WATCHES().append(Watch(function_slots.require(ring_layout.MAPPED_SYMBOL), lambda: None))
     WATCHES()[0].look = lambda: arrived(state, len(wanted), written)
     with suppress(NoDetour, gdb.error):
         ask(wanted, pc + is_nop)
@@ -58,7 +58,7 @@ def send_for(state: RingProcess, written: Callable[[], None]) -> None:
 
 def ask(wanted: Sequence[Pages], back: int) -> None:
     words = (back, len(wanted), *(word for one in wanted for word in one))
-    detours.write(slots.require(ring_layout.MAP_SYMBOL), struct.pack(f"<{len(words)}Q", *words))
+    detours.write(function_slots.require(ring_layout.MAP_SYMBOL), struct.pack(f"<{len(words)}Q", *words))
 
 
 def arrived(state: RingProcess, count: int, written: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ def arrived(state: RingProcess, count: int, written: Callable[[], None]) -> None
 
 def take(count: int) -> bool:
     """Those that are mapped."""
-    base = slots.require(ring_layout.MAP_SYMBOL) + ring_layout.MAP["WANTED"] * ring_layout.WORD
+    base = function_slots.require(ring_layout.MAP_SYMBOL) + ring_layout.MAP["WANTED"] * ring_layout.WORD
     raw = process.InferiorMemory().read(base, 2 * count * ring_layout.WORD)
     found = [one for one in struct.iter_unpack("<2Q", raw) if one[0] < FAILED]
     far_code.add(found)
@@ -83,7 +83,7 @@ def take(count: int) -> bool:
 def missing(spots: Iterable[PlantingSpot]) -> list[PlantingSpot]:
     """Those that neither libgdbcuda.so nor pages of ours are near."""
     area = agent.area()
-    far = [one for one in spots if area is None or abs(area.address - one.address) >= spare_room.NEAR]
+    far = [one for one in spots if area is None or abs(area.address - one.address) >= nearby_space.NEAR]
     return [one for one in far if not any(far_code.is_near(some, one.address) for some in far_code.PAGES())]
 
 
@@ -104,7 +104,7 @@ def near(spots: Iterable[PlantingSpot], have_tests: bool) -> list[Pages]:
 
 def place_for(spots: Sequence[PlantingSpot], size: int, taken: Sequence[Pages]) -> int | None:
     first, last = min(one.address for one in spots), max(one.address for one in spots)
-    reach = spare_room.NEAR - size - (last - first)
+    reach = nearby_space.NEAR - size - (last - first)
     mapped = [*maps(), *((at, at + length, "") for at, length in taken)]
     places = free_ranges.between(mapped, size, stack_limit())
     return next((at for at in sorted(places, key=lambda at: abs(at - first)) if abs(at - first) < reach), None)

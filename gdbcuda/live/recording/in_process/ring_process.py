@@ -1,6 +1,6 @@
 """What the recorder ``--fast`` has in one process: the functions whose entries jump to it, and what its rings said.
 
-(`entry_patches`, `slots`; `rings.ring`.)
+(`entry_patches`, `function_slots`; `rings.ring`.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gdbcuda.live.placing import link, unloading
 from gdbcuda.live.recording.base import planting
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.base.planting import PlantingSpot
-from gdbcuda.live.recording.entries import entry_plans, onward_code, recorded_guards, slots
+from gdbcuda.live.recording.entries import entry_plans, function_slots, onward_code, recorded_guards
 from gdbcuda.live.recording.entries.entry_patch import EntryPatch
 from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
 from gdbcuda.live.recording.in_process.told_python import ToldPython
@@ -79,7 +79,7 @@ class RingProcess:
     def plan(self, linkage: Linkage, wish: RecordWish) -> None:
         """The entries of an object's functions that are to be recorded, and why others are left alone."""
         if self.reader is not None:
-            slots.heed_earlier(self.reader)
+            function_slots.heed_earlier(self.reader)
         spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
                  if spot.address not in self.patches]  # fmt: skip
         entries = []
@@ -88,7 +88,7 @@ class RingProcess:
         for spot, found in entry_plans.plans(linkage, spots):
             try:
                 tests = recorded_guards.tests(wish.condition, spot)
-                entries.append(slots.planned(spot, entry_plans.require(found), tests))
+                entries.append(function_slots.planned(spot, entry_plans.require(found), tests))
             except NoDetour as reason:
                 self.left_alone[spot.address] = spot, str(reason)
         with link.as_it_is():
@@ -118,19 +118,19 @@ class RingProcess:
             one.switch(on)
 
     def add(self, entries: Sequence[PlannedEntry]) -> None:
-        found = slots.place(entries)
-        slots.tell_count()
+        found = function_slots.place(entries)
+        function_slots.tell_count()
         told: dict[int, bytes] = {}
         for entry, made in zip(entries, found):
             if isinstance(made, Onward):
-                spot, number = entry.spot, slots.number_of(entry.spot)
+                spot, number = entry.spot, function_slots.number_of(entry.spot)
                 told[number] = self.described(number, spot, made.code.onward, spot.address)
                 self.add_one(entry, made)
                 continue
             self.left_alone[entry.spot.address] = entry.spot, made
             if made == onward_code.TOO_FAR:
                 self.far.append(entry)
-        slots.tell(told)
+        function_slots.tell(told)
 
     def add_one(self, entry: PlannedEntry, made: Onward) -> None:
         spot = entry.spot
@@ -154,20 +154,20 @@ class RingProcess:
         function = table_version.function(spot.symbol)
         assert function is not None, "only functions of a table are recorded"
         self.known[number] = RecordedFunction(function, spot.layer, os.path.basename(spot.file))
-        return slots.described(self.known[number], original, address, spot.symbol in self.python_for)
+        return function_slots.described(self.known[number], original, address, spot.symbol in self.python_for)
 
     def beside_guard(self, function: int) -> RecordedEntry | None:
         """Its calls go through a guard's trampoline, which sends them here; None where they are not recorded."""
         spot = self.spots.get(function)
         if spot is None:
             return None
-        passing, matching = slots.number_of(spot, "passing"), slots.number_of(spot, "matching")
+        passing, matching = function_slots.number_of(spot, "passing"), function_slots.number_of(spot, "matching")
 
         def tell(made: Trampoline) -> None:
-            slots.tell({passing: self.described(passing, spot, made.onward),
+            function_slots.tell({passing: self.described(passing, spot, made.onward),
                         matching: self.described(matching, spot, made.matching)})  # fmt: skip
 
-        places = slots.address_of(passing), slots.address_of(matching)
+        places = function_slots.address_of(passing), function_slots.address_of(matching)
         return RecordedEntry(places, tell, self.patches[function].enter)
 
     def has_lost_objects(self) -> bool:
@@ -189,7 +189,7 @@ class RingProcess:
                 self.unloaded[spot.file, spot.symbol] = left
                 self.missing.note(spot.symbol, [BEFORE] if isinstance(left, str) else left.missing())
         self.far = [one for one in self.far if one.spot.address not in gone]
-        slots.forget(gone)
+        function_slots.forget(gone)
 
     def not_recorded(self) -> Iterator[tuple[str, str]]:
         """Names of functions, and why; also of those that are not loaded now."""

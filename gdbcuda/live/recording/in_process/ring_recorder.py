@@ -22,7 +22,7 @@ from gdbcuda.live import process
 from gdbcuda.live.frames import code_places
 from gdbcuda.live.guard.watch import sweep, trash
 from gdbcuda.live.guarding import seccomp
-from gdbcuda.live.host import console, cycles, inferiors, interrupts
+from gdbcuda.live.host import console, garbage_collector, inferiors, interrupts
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import trampoline_space
@@ -175,7 +175,7 @@ class RingRecorder(LogNotes):
 
     # -- what the rings say
 
-    @cycles.are_not_looked_for()
+    @garbage_collector.paused()
     def read(self, state: RingProcess, is_enough: Callable[[], bool] = lambda: False) -> None:
         """Takes what is new. Of the callers we ask now: later their object may be gone."""
         if state.reader is None:
@@ -213,7 +213,7 @@ class RingRecorder(LogNotes):
             self.tell(state)
 
     @interrupts.uninterrupted
-    @cycles.are_not_looked_for()
+    @garbage_collector.paused()
     def tell(self, state: RingProcess) -> None:
         """Done by half, calls would be told twice."""
         calls, ended = state.decode(self.number, self.epoch, lambda call: state.is_from(self.wish.callers, call))

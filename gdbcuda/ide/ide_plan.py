@@ -12,7 +12,7 @@ from typing import Callable, NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.remote import plan as servers
+from gdbcuda.remote import remote_plan as servers
 from gdbcuda.remote.way import Way
 
 NEXT = "\n   "  # the next line of a step

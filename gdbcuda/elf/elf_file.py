@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 
-from gdbcuda.elf import build_ids, separate, symbols, versions
+from gdbcuda.elf import build_ids, separate, symbol_versions, symbols
 from gdbcuda.elf.code.questions import FileCode
 from gdbcuda.elf.contents import Contents
 from gdbcuda.elf.dwarf.compile_units import Dwarf
@@ -84,8 +84,8 @@ class Elf:
     # symbols
 
     @cached_property
-    def versions(self) -> versions.Versions:
-        return versions.read_versions(
+    def versions(self) -> symbol_versions.Versions:
+        return symbol_versions.read_versions(
             self.source, self.dynamic, self.addresses, self._records, self._dynamic_symbol_count
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.patching import agent, detours, spare_room
+from gdbcuda.live.patching import agent, detours, nearby_space
 from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.live.recording.entries import far_code, onward_code
 from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
@@ -74,7 +74,7 @@ def heed_earlier(reader: RingReader) -> None:
     if not found.count:
         return
     found.earlier = earlier(reader, found.count)
-    taken = spare_room.ROOM().taken
+    taken = nearby_space.ROOM().taken
     if area.address not in taken:
         used = reader.memory.read(area.address, area.size).rstrip(b"\0")
         taken[area.address] = min(len(used) + ring_layout.WORD, area.size)

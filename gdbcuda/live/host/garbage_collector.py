@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def are_not_looked_for() -> Iterator[None]:
+def paused() -> Iterator[None]:
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Set
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from gdbcuda.linkage.dynamic import LoadedDynamic
+from gdbcuda.linkage.dynamic_section import LoadedDynamic
 from gdbcuda.linkage.image import DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, STT_GNU_IFUNC, STT_TLS, SYMBOL
 from gdbcuda.linkage.kept_answers import by_names
-from gdbcuda.linkage.versions import LoadedVersions
+from gdbcuda.linkage.version_tables import LoadedVersions
 
 MOST_SYMBOLS = 2_000_000
 FEW_SYMBOLS = 30_000
