@@ -12,16 +12,45 @@ from gdbcuda.cpython.thread_frames import PythonFrame
 NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 INSTALLED = re.compile(r".*/(?:site|dist)-packages/")
 STANDARD = re.compile(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
+STARTS_WORKERS = re.compile(r"multiprocessing/")  # by python -c, a line of Python's own
+# packages that make calls as they are told
+FOR_OTHERS = re.compile(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxlib|numpy|pynvml)[/.]")
 
 
 def is_own(frame: PythonFrame) -> bool:
-    """The user's: neither an installed package's nor Python's own, nor one that cannot be read."""
+    """The user's, by itself: neither an installed package's nor Python's own, nor one that cannot be read."""
     return frame.is_known and frame.file != "" and not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
 
 
 def site(frames: Sequence[PythonFrame]) -> PythonFrame | None:
-    """The innermost frame of the user's own code, else the innermost."""
-    return next(filter(is_own, frames), frames[0] if frames else None)
+    """The innermost frame of the user's own code. Where a program is installed, as vLLM is, there is none: then the
+    innermost that is not of a package that asks for others; else the innermost."""
+    own = (one for at, one in enumerate(frames) if is_own(one) and is_own_there(frames, at))
+    asks = (one for one in frames if INSTALLED.match(one.file) and not FOR_OTHERS.match(short_file(one)))
+    return next(own, None) or next(asks, frames[0] if frames else None)
+
+
+def is_own_there(frames: Sequence[PythonFrame], at: int) -> bool:
+    """Whose the script is that pip has made for an installed program, and code without a file, others tell."""
+    file = frames[at].file
+    if not file.startswith("<"):
+        return not is_entry_of_installed(frames, at)
+    if file.startswith("<ipython-input"):
+        return True
+    if at + 1 < len(frames):  # a dataclass makes such code, and PyTorch's compiler, for whoever they are called by
+        return not INSTALLED.match(frames[at + 1].file)
+    return not (at and STARTS_WORKERS.match(short_file(frames[at - 1])))
+
+
+def is_entry_of_installed(frames: Sequence[PythonFrame], at: int) -> bool:
+    """/opt/venv/bin/vllm, which does nothing but call what is in /opt/venv/lib/python3.12/site-packages."""
+    folder, name = os.path.split(frames[at].file)
+    called = next((one.file for one in reversed(frames[:at]) if INSTALLED.match(one.file)), "")
+    inside = INSTALLED.sub("", called)
+    if at + 1 < len(frames) or os.path.basename(folder) != "bin" or "." in name or not called:
+        return False
+    is_beside = called.startswith(os.path.dirname(folder) + "/lib") and not FOR_OTHERS.match(inside)
+    return is_beside or re.split(r"[/.]", inside, maxsplit=1)[0] == name.replace("-", "_")
 
 
 def short_file(frame: PythonFrame) -> str:

@@ -1,4 +1,4 @@
-"""Which frames of Python a word means, as one types it behind `caller in` and `--from`."""
+"""Which frames of Python a word means, behind `caller in` and `--from`, and which line a call is told with."""
 
 from __future__ import annotations
 
@@ -30,3 +30,44 @@ INSTALLED = "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"
 )
 def test_what_a_word_means(word: str, file: str, is_meant: bool) -> None:
     assert own_code.is_meant(PythonFrame(file, 41, "Llama.load"), word) is is_meant
+
+
+VENV, LIB = "/venv/lib/python3.12/site-packages", "/usr/lib/python3.12"
+TORCH, VLLM = f"{VENV}/torch/nn/modules/linear.py", f"{VENV}/vllm/worker.py"
+STARTED = [f"{LIB}/multiprocessing/process.py", f"{LIB}/multiprocessing/spawn.py", "<string>"]
+
+
+@pytest.mark.parametrize(
+    ("files", "site"),
+    [
+        ([TORCH, "train.py", VLLM], "train.py"),
+        ([TORCH, f"{VENV}/transformers/trainer.py", "train.py"], "train.py"),
+        # a program that is installed: by its script, as a module, as a worker by spawn, in Ray
+        ([TORCH, VLLM, TORCH, f"{VENV}/vllm/cli.py", "/venv/bin/vllm"], VLLM),
+        ([TORCH, VLLM, f"{VENV}/vllm/cli.py", "/home/me/.local/bin/vllm"], VLLM),  # a link of pipx
+        ([TORCH, VLLM, "<frozen importlib._bootstrap>", "/venv/bin/serve-it"], VLLM),
+        ([TORCH, VLLM, f"{LIB}/runpy.py", "<frozen runpy>"], VLLM),
+        ([TORCH, VLLM, *STARTED], VLLM),
+        ([TORCH, VLLM, f"{VENV}/ray/worker.py"], VLLM),
+        ([TORCH, f"{LIB}/threading.py"], TORCH),
+        ([f"{VENV}/numba_cuda/numba/cuda/api.py", "/venv/bin/job"], "/venv/bin/job"),  # one of the user's own
+        ([TORCH, VLLM, "/venv/bin/job.py"], "/venv/bin/job.py"),
+        # what has no file
+        ([TORCH, "<string>"], "<string>"),
+        ([TORCH, "<stdin>"], "<stdin>"),
+        ([TORCH, "<made 1>", "train.py"], "<made 1>"),
+        (["<string>", VLLM, *STARTED], VLLM),  # a dataclass
+        ([TORCH, "<eval_with_key>.3", TORCH, "train.py"], "train.py"),
+        ([TORCH, "<string>", f"{LIB}/code.py"], "<string>"),
+        ([TORCH, "<ipython-input-1-abc>", f"{VENV}/IPython/core/interactiveshell.py", "/venv/bin/ipython"],
+         "<ipython-input-1-abc>"),
+        ([TORCH], TORCH),
+    ],
+)  # fmt: skip
+def test_which_line_is_told(files: list[str], site: str) -> None:
+    found = own_code.site([PythonFrame(file, 1, "<module>") for file in files])
+    assert found is not None and found.file == site
+
+
+def test_no_frame_is_no_line() -> None:
+    assert own_code.site([]) is None

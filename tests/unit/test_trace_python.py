@@ -180,6 +180,37 @@ def test_a_thread_that_makes_gradients(trace: Trace, shim: Path, tmp_path: Path,
     assert lines == {4096: waits, 8192: [], 12288: []}
 
 
+SERVED = {
+    "bin/served": "import sys\nfrom served.engine import main\nif __name__ == '__main__':\n    sys.exit(main())\n",
+    "site-packages/served/engine.py": """import multiprocessing
+from torch import empty
+def load():
+    empty(4096)
+def main():
+    load()
+    worker = multiprocessing.get_context("spawn").Process(target=load)
+    worker.start(), worker.join()
+""",
+    "site-packages/torch.py": """import ctypes
+driver = ctypes.CDLL("libcuda.so.1"); driver.cuInit(0)
+def empty(size): driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), size)
+""",
+}  # fmt: skip
+
+
+def test_an_installed_program_has_its_own_lines(trace: Trace, tmp_path: Path) -> None:
+    """vLLM's command is a script that pip has made, its workers are started by a line of Python's own."""
+    for name, text in SERVED.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found = trace(ANY, str(tmp_path / "bin" / "served"), options=("--python",),
+                  PYTHONPATH=f"{tmp_path / 'site-packages'}:{ROOT}")  # fmt: skip
+    assert (found.done.returncode, found.done.stderr) == (0, "")
+    sites = [(one["pid"], one["python"]["source"]) for one in found.calls("--function", "cuMemAlloc")]
+    assert [line for _, line in sites] == ["served/engine.py:4"] * 2 and len({*sites}) == 2
+
+
 def test_calls_of_other_functions(trace: Trace) -> None:
     path = ROOT / "shim" / "sample" / "train.py"
     found = trace(ANY, str(path), options=("--python-for", "cuMemFree", "--stack", "2"))
