@@ -54,10 +54,11 @@ typedef unsigned long long u64;
 typedef unsigned long word;
 static inline __attribute__((always_inline, unused)) int mixed(u64 *p, word n)
 {
-    for (;; n--) {
-        *p = *p * 31 + n;
-        if (!(n & 7))
-            return RESULT_OF(n);
+    word left = n; /* a line in front of the loop: in gdb a breakpoint of the function is at its first one */
+    for (;; left--) {
+        *p = *p * 31 + left;
+        if (!(left & 7))
+            return RESULT_OF(left);
     }
 }
 #endif

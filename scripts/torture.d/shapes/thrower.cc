@@ -16,11 +16,12 @@ __attribute__((noinline)) void LOCAL(round)(u64 *p, word n)
 } // namespace
 extern "C" int NAME(u64 *p, word n)
 {
+    word left = n; /* as in shape.h */
     for (;;)
         try {
-            LOCAL(round)(p, n);
-            return RESULT_OF(n);
+            LOCAL(round)(p, left);
+            return RESULT_OF(left);
         } catch (word next) {
-            n = next;
+            left = next;
         }
 }
