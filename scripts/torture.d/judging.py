@@ -44,6 +44,7 @@ SHARED = "= clone, vm "
 SHARING = re.compile(r"^(= clone, vm(?: and vfork)? \d+: )signal 5$")
 BEHIND_SHARING = re.compile(r"^(= vfork \d+: )signal 5$")
 TERMINATED = re.compile(r"^Program terminated with signal (\w+)", re.MULTILINE)
+TORN = re.compile(r"(?!48 )\w\w b8(?: \w\w){8} ff e0")  # the jump that patches.c writes, but for its first byte
 TRAPPED = re.compile(r"received signal SIGTRAP, .*\n(?:\[Switching .*\n)?0x([0-9a-f]+) in ")
 
 
@@ -63,7 +64,8 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
-    if fault := of_server(session, run) or of_waiting(session, run) or of_killed(run) or of_copied(run):
+    known = (of_server(session, run), of_waiting(session, run), of_killed(run), of_copied(run), of_torn(run))
+    if fault := next(filter(None, known), None):
         return [fault]
     if run.slow:
         return [Difference(SLOW, run.stuck)]
@@ -115,6 +117,18 @@ def of_copied(run: Outcome) -> Difference | None:
     for at in TRAPPED.findall(run.text):
         if int(at, 16) in own:
             return Difference(GDBS, f"the program has written back a breakpoint that it had copied, at {at}")
+    return None
+
+
+def of_torn(run: Outcome) -> Difference | None:
+    """The program has written its jump over gdb's breakpoint, and gdb has put back the one byte below that: no part of
+    the jump any more, and the rest of it is whole. With gdb alone as often."""
+    for line in (line for line in run.out if line.startswith("# patched ")):
+        for note in run.noted("signal"):
+            first, _, found = note["there"].partition(": ")
+            at = int(line.split()[2], 16) - int(first, 16) if found else -1
+            if at >= 0 and TORN.match(found, len("00 ") * at):
+                return Difference(GDBS, f"the program has written over a breakpoint, at {line.split()[2]}")
     return None
 
 

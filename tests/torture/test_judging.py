@@ -50,6 +50,24 @@ def test_a_breakpoint_of_gdbs_that_the_program_has_copied(build: Build) -> None:
     assert kinds(build, watch, played(wrong, text=trap % 0x7FFFF7FBC139)) == {"result"}
 
 
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("f3 b8 63 c1 bc ba 86 55 00 00 ff e0", {judging.GDBS}),  # endbr64 began so
+        ("48 b8 63 c1 bc ba 86 55 00 00 ff e0", {"died"}),
+        ("e9 d2 02 00 00 bc 86 55 00 00 ff e0", {"died"}),
+        ("f3 b8 63 c1 bc ba 86 55 00 00 ff 90", {"died"}),
+    ],
+)
+def test_a_breakpoint_of_gdbs_that_the_program_has_written_over(build: Build, code: str, found: set[str]) -> None:
+    """gdb puts back the one byte below it, and nothing else of the program's jump is changed."""
+    signal = {"what": "signal", "signal": "SIGSEGV", "thread": 1, "there": f"0x7fb0: 00 f3 0f {code} 90 90"}
+    run = played(["# patched 0x7fb3", *GOOD], signal, status=-11)
+    watch = Watch("", "", "", ["cuMemAlloc_v2"])
+    assert kinds(build, watch, run) == found
+    assert kinds(build, watch, replace(run, notes=[{**signal, "there": "?"}])) == {"died"}
+
+
 @pytest.mark.parametrize(("kernel", "found"), [([7, 8, 9], {"hits"}), ([7, 9, 8], set())])
 def test_threads_that_gdb_numbers_in_another_order(build: Build, kernel: list[int], found: set[str]) -> None:
     watch = Watch("", "", "", ["cuMemAlloc_v2"], size_class=1, thread=1)
