@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gdbcuda.calls.references import NOTHING, References
 from gdbcuda.compare.findings import Findings
-from gdbcuda.compare.matching import Pair, aligned, moved, partners
+from gdbcuda.compare.matching import Pair, aligned, partners, reordered
 from gdbcuda.compare.passed_on import PassedOn, resolves
 from gdbcuda.compare.run_values import ValueReader, behind
 from gdbcuda.compare.sides import ComparedCall, ComparedProcess, ComparedThread, RunSide
@@ -130,7 +130,7 @@ def matched(
     """(the call here, the call there, whether that is in another place); None where there is none."""
     names = [one.name for one in mine], [one.name for one in yours]
     found: list[Pair] = list(aligned(*names))
-    elsewhere = dict(moved(*names, found))
+    elsewhere = dict(reordered(*names, found))
     taken = set(elsewhere.values())
     for first, second in found:
         if first is not None and first in elsewhere:

@@ -80,7 +80,7 @@ def fewest_alone(ours: Sequence[str], theirs: Sequence[str]) -> list[list[int]]:
     return found
 
 
-def moved(ours: Sequence[str], theirs: Sequence[str], pairs: Sequence[Pair]) -> list[tuple[int, int]]:
+def reordered(ours: Sequence[str], theirs: Sequence[str], pairs: Sequence[Pair]) -> list[tuple[int, int]]:
     """Calls that are missing here and added there: the same, in another order."""
     added: dict[str, list[int]] = {}
     for first, second in pairs:

@@ -31,7 +31,7 @@ class PassedOn:
         if one.of_program:
             self.reader.learn_both(one.name, one.call.out)
         if one.is_hooks and one.of_program and not resolves(one, self.side.table):
-            asked = list(one.asked)
+            asked = list(one.calls_of_others)
             passed = forwarded(one, asked)
             self.forwarded += passed is not None
             if passed is not None:

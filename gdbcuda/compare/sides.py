@@ -44,11 +44,11 @@ class ComparedCall:
         return bool(self.owner) and not self.is_hooks and (self.parent is None or self.parent.goes_on)
 
     @property
-    def asked(self) -> Iterator[ComparedCall]:
+    def calls_of_others(self) -> Iterator[ComparedCall]:
         """Of other libraries, by the hook library in this call."""
         for one in self.children:
             if one.is_hooks:
-                yield from one.asked
+                yield from one.calls_of_others
             else:
                 yield one
 

@@ -54,7 +54,7 @@ def bind(tree: syntax.Node, function: api.Function, table: api.Table) -> Bound:
     terms = syntax.conjunction(tree)
     counting = [term for term in terms if words.counts(term, binder.is_word)]
     others = [term for term in terms if term not in counting]
-    bound = tuple((show(term), binder.truth(term)) for term in others)
+    bound = tuple((show(term), binder.as_boolean(term)) for term in others)
     return Bound(bound, words.count(counting, binder.is_word) if counting else None)
 
 
@@ -82,9 +82,9 @@ class Binder:
             raise words.misplaced(node, node.word)
         return self.unary(node) if isinstance(node, syntax.WrittenUnary) else self.binary(node)
 
-    # -- truth
+    # -- booleans
 
-    def truth(self, node: syntax.Node) -> Typed:
+    def as_boolean(self, node: syntax.Node) -> Typed:
         """Where a number counts as true unless it is zero."""
         found = self.bind(node)
         return found if isinstance(found, BOOLEANS) else self.guarded(found)
@@ -143,7 +143,7 @@ class Binder:
         if isinstance(node.left, Text) or isinstance(node.right, Text):
             return self.string_comparison(node)
         if node.op in ("&&", "||"):
-            return typed.Logic(node.op, self.truth(node.left), self.truth(node.right))
+            return typed.Logic(node.op, self.as_boolean(node.left), self.as_boolean(node.right))
         if node.op in COMPARISONS:
             return self.comparison(node)
         left, right = self.bind(node.left), self.bind(node.right)

@@ -106,7 +106,7 @@ class Addresses:
         self._source = source
         self._loads = [segment for segment in segments if segment.type == "PT_LOAD"]
 
-    def room(self, address: int) -> tuple[int, int]:
+    def extent_in_file(self, address: int) -> tuple[int, int]:
         """(file offset, bytes of the file from there to the end of the segment); UserError if not loaded."""
         for load in self._loads:
             if load.address <= address < load.address + load.file_size:
@@ -116,7 +116,7 @@ class Addresses:
 
     def read(self, address: int, size: int, what: str) -> bytes:
         """``size`` bytes at ``address``, all in one segment."""
-        offset, room = self.room(address)
+        offset, room = self.extent_in_file(address)
         if size > room:
             raise UserError(f"{self._source.name}: corrupt: {what} at {address:#x} is cut off by its segment")
         return self._source.read(offset, size, what)

@@ -15,10 +15,10 @@ MOST_PATHS = 500
 
 def here(path: str, maps: Iterable[tuple[str, str]]) -> str:
     """Where gdb looks for a source: the first rule (FROM, TO) that fits whole directories."""
-    return next((new for far, near in maps if (new := moved(path, far, near))), path)
+    return next((new for far, near in maps if (new := rebased(path, far, near))), path)
 
 
-def moved(path: str, old: str, new: str) -> str:
+def rebased(path: str, old: str, new: str) -> str:
     """Empty where the path is not in the old directory."""
     old, new = old.rstrip("/"), new.rstrip("/")
     return new + path[len(old) :] if path == old or path.startswith(old + "/") else ""

@@ -84,12 +84,12 @@ class Space:
             del self.freed[block.address]
             del self.freed_starts[bisect_right(self.freed_starts, block.address) - 1]
 
-    def holding(self, address: int) -> Block | None:
+    def block_at(self, address: int) -> Block | None:
         at = bisect_right(self.starts, address) - 1
         block = self.live[self.starts[at]] if at >= 0 else None
         return block if block is not None and block.holds(address) else None
 
-    def was_holding(self, address: int) -> Block | None:
+    def freed_block_at(self, address: int) -> Block | None:
         at = bisect_right(self.freed_starts, address)
         for start in reversed(self.freed_starts[max(at - NEAR, 0) : at]):
             block = self.freed[start]

@@ -15,7 +15,7 @@ from gdbcuda.calls.references import References
 from gdbcuda.ledger import mappings, trouble
 from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.effects import extents, roles
-from gdbcuda.ledger.effects.accesses import touches
+from gdbcuda.ledger.effects.accesses import accesses
 from gdbcuda.ledger.effects.devices import Devices
 from gdbcuda.ledger.effects.roles import Role, number
 from gdbcuda.ledger.elsewhere import ReleasesElsewhere
@@ -84,7 +84,7 @@ class Ledger:
         elif role.what == roles.UNMAP:
             self.complain_of(call, mappings.of_unmap(self.blocks, call))
         elif role.what == roles.TOUCH:
-            for touch in touches(role.function, call, self.element_of):
+            for touch in accesses(role.function, call, self.element_of):
                 self.complain_of(call, trouble.of_touch(self.blocks, touch))
 
     def is_inner(self, call: Call) -> bool:

@@ -30,7 +30,7 @@ def mapped(blocks: Blocks, call: Call, site: int) -> Block:
 
 def renamed(blocks: Blocks, call: Call, handle: int) -> bool:
     """cuMemRetainAllocationHandle for memory whose handles had all been released: it has one again."""
-    mapping = blocks.memory.holding(number(call.arguments.get("addr")))
+    mapping = blocks.memory.block_at(number(call.arguments.get("addr")))
     physical = mapping.physical if mapping is not None else None
     if physical is None or blocks.unnamed.pop(physical.call.number, None) is None:
         return False
@@ -39,23 +39,23 @@ def renamed(blocks: Blocks, call: Call, handle: int) -> bool:
     return True
 
 
-def asked(call: Call) -> tuple[int, int]:
+def address_range(call: Call) -> tuple[int, int]:
     return number(call.arguments.get("ptr")), number(call.arguments.get("size"))
 
 
 def in_range(blocks: Blocks, call: Call) -> list[Block]:
-    return [block for block in blocks.memory.within(*asked(call)) if block.kind == KIND]
+    return [block for block in blocks.memory.within(*address_range(call)) if block.kind == KIND]
 
 
 def of_unmap(blocks: Blocks, call: Call) -> Trouble:
     """What is wrong with a cuMemUnmap: it takes whole mappings alone."""
-    start, size = asked(call)
-    first, last = blocks.memory.holding(start), blocks.memory.holding(start + max(size, 1) - 1)
+    start, size = address_range(call)
+    first, last = blocks.memory.block_at(start), blocks.memory.block_at(start + max(size, 1) - 1)
     cut = next((b for b in (first, last) if b is not None and (b.address < start or b.end > start + size)), None)
     if cut is not None:
         return "part of a mapping", f"{human(size)} at {start:#x} are not all of {where(cut)}", cut
     if not in_range(blocks, call):
-        before = blocks.memory.was_holding(start)
+        before = blocks.memory.freed_block_at(start)
         gone = f"; {where(before)} was unmapped{by(before)}" if before is not None else ""
         return "not mapped", f"nothing is mapped at {start:#x}{gone}", before
     return None
@@ -63,10 +63,10 @@ def of_unmap(blocks: Blocks, call: Call) -> Trouble:
 
 def hole(blocks: Blocks, address: int, parameter: str) -> Trouble:
     """An address that is reserved, and has no memory."""
-    reserved = blocks.addresses.holding(address)
+    reserved = blocks.addresses.block_at(address)
     if reserved is None:
         return None
-    before = blocks.memory.was_holding(address)
+    before = blocks.memory.freed_block_at(address)
     was = f"; {where(before)} was unmapped{by(before)}" if before is not None and before.kind == KIND else ""
     return "unmapped address", f"nothing is mapped at {parameter}, in {where(reserved)}{was}", before or reserved
 
@@ -76,7 +76,7 @@ def beyond(blocks: Blocks, block: Block, touch: Touch) -> Trouble:
     end = touch.address + touch.size
     last: Block | None = block
     while last is not None and last.end < end:
-        block, last = last, blocks.memory.holding(last.end)
+        block, last = last, blocks.memory.block_at(last.end)
     if last is not None:
         return None
     text = f"{touch.size} bytes from {touch.parameter} on go {end - block.end} beyond {where(block)}"

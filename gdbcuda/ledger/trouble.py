@@ -31,7 +31,7 @@ def of_free(blocks: Blocks, block: Block, allocator: api.Function, release: api.
 
 def of_free_of_nothing(blocks: Blocks, address: int) -> Found:
     """No block begins there."""
-    inside, before = blocks.memory.holding(address), blocks.memory.was_holding(address)
+    inside, before = blocks.memory.block_at(address), blocks.memory.freed_block_at(address)
     if inside is not None:
         return "interior pointer", f"{counted(address - inside.address, 'byte')} into {where(inside)}", inside
     handles = [space.freed.get(address) for space in blocks.spaces.values() if space is not blocks.memory]
@@ -44,7 +44,7 @@ def of_free_of_nothing(blocks: Blocks, address: int) -> Found:
 def of_touch(blocks: Blocks, touch: Touch) -> Trouble:
     if touch.is_array:
         return of_array(blocks, touch)
-    block = blocks.memory.holding(touch.address)
+    block = blocks.memory.block_at(touch.address)
     if block is None:
         return mappings.hole(blocks, touch.address, touch.parameter) or use_after_free(blocks, touch)
     if block.kind == mappings.KIND:
@@ -57,7 +57,7 @@ def of_touch(blocks: Blocks, touch: Touch) -> Trouble:
 
 def use_after_free(blocks: Blocks, touch: Touch) -> Trouble:
     """The program's own malloc may have a freed block's address now: the host's side of a copy is not the block's."""
-    freed = None if touch.is_host else blocks.memory.was_holding(touch.address)
+    freed = None if touch.is_host else blocks.memory.freed_block_at(touch.address)
     if freed is None or freed.kind not in USED:
         return None
     unless = OR_OWN if touch.is_either else ""

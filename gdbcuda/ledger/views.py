@@ -166,9 +166,9 @@ def history(ledger: Ledger, writer: CallWriter, address: int) -> str:
 
 
 def at(ledger: Ledger, writer: CallWriter, address: int) -> str:
-    block, verb = ledger.blocks.memory.holding(address), ""
+    block, verb = ledger.blocks.memory.block_at(address), ""
     if block is None:
-        block = ledger.blocks.memory.was_holding(address)
+        block = ledger.blocks.memory.freed_block_at(address)
         verb = f", freed{by(block)}" if block is not None else ""
     if block is None:
         return f"{address:#x} is in no block that was recorded{neighbour(ledger, address)}."

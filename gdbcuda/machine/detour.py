@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
-from gdbcuda.machine.unexecuted import NOTHING, Body, Island, NearbyBytes, islands
+from gdbcuda.machine.unexecuted import NOTHING, Body, Island, NearbyBytes, branch_islands
 from gdbcuda.machine.x86.x86_jumps import is_through_pointer, may_lead_anywhere, targets
 from gdbcuda.machine.x86.x86_write import JUMP_SIZE, Code, jump
 
@@ -137,7 +137,7 @@ def plan(
     except UnknownInstruction as reason:
         raise NoDetour(f"not every instruction of the function is understood ({reason})") from None
     planner = Planner(function, code, body, stop, list(elsewhere), steps_in_place)
-    rooms = islands(function, list(instructions(code)), around)
+    rooms = branch_islands(function, list(instructions(code)), around)
     near = next((one for one in rooms if -SHORT_REACH <= one[0] - function - SHORT_JUMP_SIZE < SHORT_REACH), None)
     why, found = "", []
     for size, island in ((JUMP_SIZE, None), *([(SHORT_JUMP_SIZE, near)] if near is not None else [])):

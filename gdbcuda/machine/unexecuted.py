@@ -39,7 +39,7 @@ class NearbyBytes:
 NOTHING = NearbyBytes()
 
 
-def islands(function: int, body: Body, around: NearbyBytes) -> Iterator[Island]:
+def branch_islands(function: int, body: Body, around: NearbyBytes) -> Iterator[Island]:
     """Bytes that nothing executes: in front of the function, between its blocks, behind it, in its neighbour."""
     is_room = padding_size(around.before) >= JUMP_SIZE
     found = [(function - JUMP_SIZE, around.before[-JUMP_SIZE:])] if is_room else []

@@ -38,7 +38,7 @@ def patched(files: Iterable[tuple[WatchedFile, elf.Elf, list[Place]]], pids: Ite
 
 def offset(file: elf.Elf, place: Place) -> int:
     try:
-        return file.addresses.room(place.address)[0] if place.offset is None else place.offset
+        return file.addresses.extent_in_file(place.address)[0] if place.offset is None else place.offset
     except UserError:
         return -1
 

@@ -70,7 +70,7 @@ def places(file: elf.Elf, table: api.Table) -> dict[str, Place]:
             found[symbol] = Place(symbol, one.value, None)
     for symbol, one in file.hidden_functions.items():
         if symbol in known and one.size:
-            found[symbol] = Place(symbol, one.value, file.addresses.room(one.value)[0])
+            found[symbol] = Place(symbol, one.value, file.addresses.extent_in_file(one.value)[0])
     return found
 
 

@@ -56,7 +56,7 @@ def unfound(paths: Iterable[str], maps: list[Map]) -> list[str]:
 
 def there(path: str, maps: Iterable[Map]) -> str:
     """Where a file of the checkout is on the other machine: the same rules the other way."""
-    return next((new for far, near in maps if (new := source_places.moved(path, near, far))), path)
+    return next((new for far, near in maps if (new := source_places.rebased(path, near, far))), path)
 
 
 def substitution(gone: list[str], file: str) -> Map | None:

@@ -309,7 +309,7 @@ def note_standing(places, islands):
 def islands_at(places):
     import segments
 
-    return segments.islands(gdb.selected_inferior().pid, places, shown, PLAN["mine"], PLAN["bodies"].values())
+    return segments.branch_islands(gdb.selected_inferior().pid, places, shown, PLAN["mine"], PLAN["bodies"].values())
 
 
 def in_table():

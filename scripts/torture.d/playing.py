@@ -158,7 +158,7 @@ class Run:
             self.release("gate")
         if "started" in said and not said & {"end", "exited", "finished", "hits"}:
             self.poke()
-        if self.pid and self.holding():
+        if self.pid and self.is_held():
             self.at_the_end(said)
         self.reap()
 
@@ -189,7 +189,7 @@ class Run:
     def is_to_be_killed(self, now: float) -> bool:
         return len(self.outcome.noted("stop")) >= self.kill_at if self.kill_at else now > self.kill_after
 
-    def holding(self) -> bool:
+    def is_held(self) -> bool:
         return "hold" in self.pipes and "# holding" in read(self.place.out)
 
     def at_the_end(self, said: set[str]) -> None:

@@ -62,7 +62,7 @@ def staying(found: list[Change], inside: list[tuple[str, int]], islands: list[tu
     ]  # fmt: skip
 
 
-def islands(
+def branch_islands(
     pid: int, addresses: Iterable[int], read: Read, files: list[str], bodies: Iterable[Iterable[int]]
 ) -> dict[int, int]:
     """Where a jump is that the short one at a function's entry leads to, and where a thread comes from there."""

@@ -103,11 +103,12 @@ def threads(pid: int) -> list[str]:
     except OSError:
         return ["  is not there"]
     return [
-        f"  {one} {state(int(one))} in {asked(pid, one, 'wchan')}, call {asked(pid, one, 'syscall')}" for one in names
+        f"  {one} {state(int(one))} in {proc_text(pid, one, 'wchan')}, call {proc_text(pid, one, 'syscall')}"
+        for one in names
     ]
 
 
-def asked(pid: int, thread: str, what: str) -> str:
+def proc_text(pid: int, thread: str, what: str) -> str:
     try:
         return Path(f"/proc/{pid}/task/{thread}/{what}").read_text().strip()
     except OSError:

@@ -35,7 +35,7 @@ static inline word *ring_here(void)
     return ring;
 }
 
-/* room.c. Memory for so many records or fewer, which are written there; 0 where there is none. */
+/* ring_memory.c. Memory for so many records or fewer, which are written there; 0 where there is none. */
 word *ring_mapped(word *records);
 word room_to_spare(void); /* bytes that something else of ours may map */
 

@@ -130,7 +130,7 @@ word tells_of_ranks(const char *name, word original);
 word audited_begin(const char *path, const char *auditors, word here);
 void audited_noted(struct trace *trace);
 
-/* confined.c: of functions of the C library. */
+/* seccomp.c: of functions of the C library. */
 word tells_of_seccomp(const char *name, word original);
 /* The calling thread's calls are recorded on, without what pointers lead to. Where nothing has been recorded yet, it
  * may stay so. */

@@ -35,7 +35,7 @@ int main(int count, char **words)
 }
 """
 SPACE = "__import__('gdbcuda.live.patching.trampoline_space', fromlist=['*'])"
-MAPPED = f"python print('mapped', len({SPACE}.ROOM().mapped))"
+MAPPED = f"python print('mapped', len({SPACE}.OUR_MEMORY().mapped))"
 STATES = "python import gdbcuda.live.guarding.guards as g; print('guards', len(g.PROCESSES().guards))"
 
 

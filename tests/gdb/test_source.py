@@ -83,7 +83,7 @@ def test_what_a_session_may_never_use_waits() -> None:
     assert "loaded: []" in gdb("-ex", "source gdbcuda.py", "-ex", asked)
     parts = (
         "check.file", "condition.bind", "elf", "ide", "ledger", "live.guard.guard", "machine.detour",
-        "machine.trampoline", "remote.plan",
+        "machine.trampoline", "remote.remote_plan",
     )  # fmt: skip
     assert all([*(ROOT / "gdbcuda").glob(part.replace(".", "/") + "*")] for part in parts), "their names are right"
     asked = f"python print('parts:', [m for m in {parts!r} if f'gdbcuda.{{m}}' in sys.modules])"

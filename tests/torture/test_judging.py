@@ -270,7 +270,7 @@ def test_a_thread_at_an_island_is_about_to_come_to_the_test(
 def test_an_island_is_a_jump_that_is_at_no_entry(build: Build) -> None:
     begin, _, offset, file = next(segments.mappings(os.getpid()))
     code = {begin: b"\xe9\x10\0\0\0", begin + 8: b"\xe9\xf0\xff\xff\xff", begin + 16: b"\x90" * 5}
-    found = segments.islands(os.getpid(), code, lambda at, size: code[at], [file], [(offset, offset + 4)])
+    found = segments.branch_islands(os.getpid(), code, lambda at, size: code[at], [file], [(offset, offset + 4)])
     assert found == {begin + 8: begin + 8 + 5 - 16}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gdbcuda.compare import outcome
 from gdbcuda.compare.findings import Allowed, Difference, Findings, allow_file
-from gdbcuda.compare.matching import HALF, aligned, moved, partners
+from gdbcuda.compare.matching import HALF, aligned, partners, reordered
 from gdbcuda.compare.outcome import Outcome
 
 NAMES = st.lists(st.sampled_from("abc"), max_size=40)
@@ -63,8 +63,8 @@ def test_long_runs_of_additions_are_found_again() -> None:
 
 def test_what_is_in_another_place() -> None:
     pairs = list(aligned("xabc", "abcx"))
-    assert moved("xabc", "abcx", pairs) == [(0, 3)]
-    assert moved("xabc", "abc", list(aligned("xabc", "abc"))) == []
+    assert reordered("xabc", "abcx", pairs) == [(0, 3)]
+    assert reordered("xabc", "abc", list(aligned("xabc", "abc"))) == []
 
 
 @dataclass

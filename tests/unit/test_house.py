@@ -96,7 +96,7 @@ def module(path: Path) -> str:
 MODULES = {module(path): path for path in SOURCES}
 
 
-def room(name: str) -> str:
+def room_of(name: str) -> str:
     return max((one for one in ROOMS if f"{name}.".startswith(f"{one}.")), key=len, default="")
 
 
@@ -113,11 +113,11 @@ def ours(path: Path) -> set[str]:
 
 def test_a_room_imports_only_those_below_it() -> None:
     named = {name: path for name, path in MODULES.items() if name not in ("", "gdbcuda", "__main__")}
-    assert [name for name in named if not room(name)] == [], "in no room"
+    assert [name for name in named if not room_of(name)] == [], "in no room"
 
     def wrong(path: Path) -> list[str]:
-        own = ROOMS.index(room(module(path)))
-        return [one for one in ours(path) if ROOMS.index(room(one)) > own]
+        own = ROOMS.index(room_of(module(path)))
+        return [one for one in ours(path) if ROOMS.index(room_of(one)) > own]
 
     assert found_in([*named.values()], wrong) == {}
 
@@ -160,6 +160,22 @@ def test_no_two_files_of_one_name() -> None:
     named = [path for path in SOURCES if str(path.parent.relative_to(PACKAGE)) not in ONE_FILE_EACH]
     held = Counter(path.stem for path in named if path.stem not in BY_CONVENTION)
     assert [name for name, count in held.items() if count > 1] == []
+
+
+# As the name of a file, a class or a function each says of what, and leaves out what it does or is.
+RIDDLES = {"asked", "truths", "truth", "world", "confined", "holding", "later", "spare", "islands", "moved", "touches",
+           "room"}  # fmt: skip
+
+
+def test_names_say_what_they_are() -> None:
+    defined = (ast.ClassDef, ast.FunctionDef)
+
+    def wrong(path: Path) -> Iterator[str]:
+        named = (node.name for node in nodes(path) if isinstance(node, defined))
+        return (name for name in (path.stem, *named) if name.lower() in RIDDLES)
+
+    assert found_in(SOURCES, wrong) == {}
+    assert [one for one in PACKAGE.parent.glob("shim/*/*.[ch]") if one.stem in RIDDLES] == []
 
 
 def test_the_map_has_every_room_in_its_order() -> None:

@@ -13,7 +13,7 @@ from gdbcuda import decode
 from gdbcuda.calls.reader import BEGIN, END
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
-from gdbcuda.ledger.effects.accesses import Touch, touches
+from gdbcuda.ledger.effects.accesses import Touch, accesses
 from gdbcuda.log.views.summary import Summary
 from gdbcuda.memory import DictMemory
 
@@ -23,7 +23,7 @@ def behind(**members: Any) -> dict[str, Any]:
 
 
 def touched(one: Call, element: int = 0) -> list[Touch]:
-    return list(touches(TABLE.functions[one.name], one, lambda array: element))
+    return list(accesses(TABLE.functions[one.name], one, lambda array: element))
 
 
 BOX = {"srcMemoryType": "CU_MEMORYTYPE_DEVICE", "srcDevice": "0x1000", "srcXInBytes": 1, "srcY": 2, "srcZ": 3,

@@ -84,8 +84,8 @@ def test_of_very_many_freed_blocks_the_last_are_remembered() -> None:
         for is_end, one in in_order([alloc(number, 4096 * (number + 1), 64), free(number + 1, 4096 * (number + 1))]):
             (ledger.exit if is_end else ledger.entry)(one)
     assert len(ledger.blocks.freed) == KEPT and not ledger.problems
-    assert ledger.blocks.memory.was_holding(4096) is None
-    last = ledger.blocks.memory.was_holding(4096 * (2 * KEPT + 1) + 8)
+    assert ledger.blocks.memory.freed_block_at(4096) is None
+    last = ledger.blocks.memory.freed_block_at(4096 * (2 * KEPT + 1) + 8)
     assert last is not None and last.call.number == 2 * KEPT
 
 

@@ -111,7 +111,7 @@ def test_mistakes_are_one_line(trace: Trace, condition: str, said: str) -> None:
 def test_every_function_that_a_condition_fits_has_code() -> None:
     table = api.load()
     found = filters("1 == 1", table)
-    assert len(found.codes) == len(table.functions) and not found.later
+    assert len(found.codes) == len(table.functions) and not found.left_to_reader
     with pytest.raises(UserError):
         filters("nonsense_of_nobody == 1", table)
 

@@ -44,9 +44,9 @@ class Values:
         }
 
     def value(self, node: Typed) -> None:
-        self.writers.get(type(node), self.truth)(node)
+        self.writers.get(type(node), self.as_number)(node)
 
-    def truth(self, node: Typed) -> None:
+    def as_number(self, node: Typed) -> None:
         """A comparison as a number."""
         yes, no, end = (self.code.new_label() for _ in range(3))
         self.test(node, yes, no)

@@ -70,7 +70,7 @@ class Judge:
             self.granted.add((step.symbol, step.size))
         self.model.made(step)
         yield from self.over(step, now)
-        yield from self.moved(step, before, now, self.model.live - live)
+        yield from self.balance(step, before, now, self.model.live - live)
         yield from self.uncounted(step, now)
 
     def failed(self, step: BooksStep, before: Observed, now: Observed) -> Iterator[Wrong]:
@@ -108,7 +108,7 @@ class Judge:
             held, most = told_apart(live, limit)
             yield Wrong(now.number, f"{step.symbol} {OVER}", f"{size_of(step)}: {held} are held, the limit is {most}")
 
-    def moved(self, step: BooksStep, before: Observed, now: Observed, grown: int) -> Iterator[Wrong]:
+    def balance(self, step: BooksStep, before: Observed, now: Observed, grown: int) -> Iterator[Wrong]:
         """A block gives back what it has taken."""
         for name, by in self.changes(before, now):
             example = f"{size_of(step)}: {more(by)} used than before"

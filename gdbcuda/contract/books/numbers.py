@@ -38,10 +38,10 @@ class Observed:
 
 def asking(functions: Iterable[api.Function]) -> str:
     """``numbers()`` in C: a line for each function."""
-    return "\n".join(["static void numbers(void)", "{", *(asked(one) for one in functions), "}"])
+    return "\n".join(["static void numbers(void)", "{", *(query(one) for one in functions), "}"])
 
 
-def asked(function: api.Function) -> str:
+def query(function: api.Function) -> str:
     outs = [p for p in function.parameters if p.direction in ("out", "inout") and p.type.target]
     record = outs[0].type.target if outs else None
     if record is not None and record.kind == "struct":

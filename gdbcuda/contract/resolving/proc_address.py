@@ -42,7 +42,7 @@ class ProcRequest(NamedTuple):
     version: int
     flags: int
 
-    def asked(self) -> str:
+    def described(self) -> str:
         version = f" {self.version}" if VERSION in RESOLVERS[self.resolver] else ""
         flags = f" flags {self.flags}" if self.flags else ""
         return f"{self.base}{version}{flags}"
@@ -96,12 +96,12 @@ def by_each_version(base: str, bench: Bench) -> Iterator[Broken]:
         ways = {key: place for key, place in resolvers(bench, program).items() if key[0] in own}
         wanted = list(requests(bench, base, ways))
         bench.last = next((shown(bench, one) for one in wanted), None)
-        expected = asked(bare, wanted, [own[one.resolver] for one in wanted])
+        expected = answers_of(bare, wanted, [own[one.resolver] for one in wanted])
         places = [ways[one.resolver, one.way] for one in wanted]
-        found = asked(program, wanted, places)
-        for one, before, now in zip(wanted, found, asked(program, wanted, places)):
+        found = answers_of(program, wanted, places)
+        for one, before, now in zip(wanted, found, answers_of(program, wanted, places)):
             if now != before:
-                yield Broken("another address each time", one.asked(), shown(bench, one))
+                yield Broken("another address each time", one.described(), shown(bench, one))
                 break
         for one, ours, theirs in zip(wanted, expected, found):
             yield from compared(bench, program, one, ours, theirs)
@@ -118,7 +118,7 @@ def resolvers(bench: Bench, program: Program) -> dict[tuple[str, str], int]:
     return found
 
 
-def asked(program: Program, wanted: Sequence[ProcRequest], resolvers: Sequence[int]) -> list[ProcAnswer]:
+def answers_of(program: Program, wanted: Sequence[ProcRequest], resolvers: Sequence[int]) -> list[ProcAnswer]:
     """A few in one go: to wait for each answer takes longer than to give it."""
     found: list[ProcAnswer] = []
     for first in range(0, len(wanted), AT_ONCE):
@@ -150,7 +150,7 @@ def compared(
     bench: Bench, program: Program, request: ProcRequest, ours: ProcAnswer, theirs: ProcAnswer
 ) -> Iterator[Broken]:
     """``ours`` without the hook library."""
-    begin, show = f"{request.asked()}: ", shown(bench, request)
+    begin, show = f"{request.described()}: ", shown(bench, request)
     if (ours.status, ours.how) != (theirs.status, theirs.how):
         texts = [said(bench, request, one) for one in (theirs, ours)]
         yield Broken(f"{request.by} says otherwise than the driver whether there is such a function",

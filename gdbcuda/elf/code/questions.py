@@ -114,7 +114,7 @@ class FileCode:
 
     def _text(self, address: int) -> str:
         try:
-            room = self._addresses.room(address)[1]
+            room = self._addresses.extent_in_file(address)[1]
             raw = self._addresses.read(address, min(room, _LONGEST_TEXT), "a text")
         except UserError:
             return ""

@@ -31,7 +31,7 @@ class Touch(NamedTuple):
     is_either: bool = False  # it does not say whose this side is
 
 
-def touches(function: api.Function, call: Call, element_of: ElementOf = lambda array: 0) -> Iterator[Touch]:
+def accesses(function: api.Function, call: Call, element_of: ElementOf = lambda array: 0) -> Iterator[Touch]:
     arguments = call.arguments
     if function.role == "set":
         yield from filled(function, call)

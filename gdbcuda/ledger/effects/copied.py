@@ -18,7 +18,7 @@ NOT_GIVEN = "direction not given"
 SIDES = {"CU_MEMORYTYPE_HOST": "host", "CU_MEMORYTYPE_DEVICE": "device", "CU_MEMORYTYPE_ARRAY": "array"}
 
 
-def moved(call: Call, element_of: ElementOf) -> tuple[str, int]:
+def direction_and_size(call: Call, element_of: ElementOf) -> tuple[str, int]:
     """ "host to device" and how many bytes; of a batch as many as the record has kept."""
     arguments = call.arguments
     if "pCopy" in arguments:

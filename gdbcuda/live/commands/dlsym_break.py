@@ -66,8 +66,8 @@ def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
       cuda-dlsym break 'nvml*' --from any
       cuda-dlsym break --in libc.so.6 --from hook
       cuda-dlsym break cuMemAlloc --by cuGetProcAddress_v2"""
-    calls = Asked(wanted, wanted.by).request.calls(wanted.exact)
-    asked = [Asked(wanted, symbol) for symbol in variants.resolve(wanted.by, calls)]
+    calls = AwaitedRequest(wanted, wanted.by).request.calls(wanted.exact)
+    asked = [AwaitedRequest(wanted, symbol) for symbol in variants.resolve(wanted.by, calls)]
     with breakpoints.pending_allowed():
         made = [one.create() for one in asked]
     guards.refresh()
@@ -75,7 +75,7 @@ def cuda_dlsym_break(wanted: RequestBreakOptions) -> str:
     return "\n".join(rows) + unusual(wanted.symbol)
 
 
-class Asked:
+class AwaitedRequest:
     """For which name, of which resolver: a symbol."""
 
     def __init__(self, wanted: RequestBreakOptions, by: str) -> None:
@@ -111,7 +111,7 @@ class Asked:
 def adopt(one: gdb.Breakpoint, words: str) -> None:
     """A breakpoint that gdb has made of a saved one."""
     wanted = commands.read("cuda-dlsym break", RequestBreakOptions, words)
-    asked = Asked(wanted, wanted.by)
+    asked = AwaitedRequest(wanted, wanted.by)
     native = asked.native(one.number)
     breakpoints.adopt(one, asked.wish(), native)
     asked.want_guard(one, native)

@@ -77,7 +77,7 @@ def load(path: str, function: int) -> None:
     """The thread is about to call it."""
     start, arrived, size = prepare(path, function)
     raw = process.InferiorMemory().read(start, size)
-    nearby_space.ROOM().left[start] = Leftover(raw, bytes(size), calls_out=True)
+    nearby_space.OUR_MEMORY().left[start] = Leftover(raw, bytes(size), calls_out=True)
     try:
         gdb.parse_and_eval(f"$pc = {start:#x}")
         arrive([arrived], "the library")
@@ -107,7 +107,7 @@ def look_out(start: int, arrived: int) -> None:
 
 
 def has_come_back(start: int) -> None:
-    left = nearby_space.ROOM().left
+    left = nearby_space.OUR_MEMORY().left
     if start in left:
         left[start] = replace(left[start], calls_out=False)
 
@@ -191,7 +191,7 @@ def prepare(path: str, function: int) -> tuple[int, int, int]:
     try:
         start = trampoline_space.room_for(function, aligned(len(raw)), False)
         raw, arrived = library_call.code(path, dlopen.address, errno.address, flags, function, start)
-        nearby_space.ROOM().taken[start] = len(raw)
+        nearby_space.OUR_MEMORY().taken[start] = len(raw)
         detours.write(start, raw)
     except NoDetour as reason:
         raise UserError(f"{NO_WAY} {reason}") from None

@@ -78,7 +78,7 @@ def give_back() -> str:
     """The pages, where gdb lets the process go and no thread is in a trampoline; says why they stay."""
     words = WORDS()
     try:
-        while words.pages and not nearby_space.ROOM().left:
+        while words.pages and not nearby_space.OUR_MEMORY().left:
             mapped_pages.unmap(*words.pages[-1])
             words.pages.pop()
     except NoDetour as reason:

@@ -19,7 +19,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, trampoline_space
-from gdbcuda.live.patching.nearby_space import ROOM, Leftover
+from gdbcuda.live.patching.nearby_space import OUR_MEMORY, Leftover
 from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import raw_stacks
@@ -64,7 +64,7 @@ def on_asked() -> None:
 
 def on_stop(made: Iterable[tuple[Detour, Trampoline]]) -> None:
     """Where threads are nobody tells when gdb has let them go."""
-    seen, ours = SEEN(), dict(ROOM().left)
+    seen, ours = SEEN(), dict(OUR_MEMORY().left)
     seen.entries.clear()
     seen.free.clear()
     for detour, code in made:
@@ -102,7 +102,7 @@ def on_exit(event: gdb.ExitedEvent) -> None:
 def tell_what_stays(event: gdb.ExitedEvent, seen: SeenAtStop) -> None:
     """Of a process at the far end of a link that goes on. (gdb before 12 kills at its end what it has not attached
     to.)"""
-    made = len(ROOM.of(event.inferior).taken) if seen.entries and seen.is_far else 0
+    made = len(OUR_MEMORY.of(event.inferior).taken) if seen.entries and seen.is_far else 0
     goes_on = not hasattr(event, "exit_code") and not seen.is_asked
     if made and goes_on and (letting_go.IS_END_TOLD or event.inferior.was_attached):
         console.write(STAYS.format(counted(made, "guard")))

@@ -35,7 +35,7 @@ class Leftover:
 
 
 @dataclass
-class Room:
+class OurMemory:
     """``taken``: address -> size; ``left``: by address, where no function leads to any more; ``mapped``: pages that are
     there for us, address -> size; ``tables``: of the trampolines in our own library, what is written beside them;
     ``kept``: those that nothing leads to but the return of calls, which may be open for as long as they like."""
@@ -47,12 +47,12 @@ class Room:
     kept: dict[int, trampoline.Trampoline] = field(default_factory=dict)
 
 
-ROOM: PerInferior[Room] = PerInferior(Room)
+OUR_MEMORY: PerInferior[OurMemory] = PerInferior(OurMemory)
 
 
 def unused(size: int) -> int | None:
     """In our own library. (In the child of a fork there is what the parent had.)"""
-    area, taken = agent.area(), dict(ROOM().taken)
+    area, taken = agent.area(), dict(OUR_MEMORY().taken)
     for _ in range(MOST_TRIES):
         address = fit(area.address, area.address + area.size, size, taken) if area is not None else None
         if address is None or is_zero(address, size):
@@ -61,9 +61,9 @@ def unused(size: int) -> int | None:
     return None
 
 
-def spare(near: int, size: int, has_breakpoint: bool) -> int | None:
+def zeros_near(near: int, size: int, has_breakpoint: bool) -> int | None:
     for start, end in ranges(near, has_breakpoint):
-        address = fit(start, end, size, ROOM().taken)
+        address = fit(start, end, size, OUR_MEMORY().taken)
         if address is not None and abs(address - near) < NEAR and is_zero(address, size):
             return address
     return None
@@ -76,7 +76,7 @@ def ranges(near: int, has_breakpoint: bool) -> Iterable[Range]:
     segments = [(start, end) for one in objects for start, end, flags in one.segments if flags & PF_X]
     for _, end in sorted(segments, key=lambda s: max(s[0] - near, near - s[1], 0)):
         yield end, (end + PAGE - 1) // PAGE * PAGE
-    for start, size in ROOM().mapped.items():
+    for start, size in OUR_MEMORY().mapped.items():
         yield start, start + size
 
 

@@ -1,4 +1,4 @@
-"""Room for trampolines: what of the process's memory is ours, and gets its own bytes back.
+"""Places for trampolines: what of the process's memory is ours, and gets its own bytes back.
 
 They live in our own library, where that is preloaded and near (`agent`); else in the zero bytes between the end of an
 executable segment and the end of its page, so that no code of the program runs to make room; where those are used up,
@@ -21,7 +21,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
 from gdbcuda.live import process
 from gdbcuda.live.patching import agent, detours, mapped_pages
-from gdbcuda.live.patching.nearby_space import NEAR, ROOM, Leftover, spare, unused
+from gdbcuda.live.patching.nearby_space import NEAR, OUR_MEMORY, Leftover, unused, zeros_near
 from gdbcuda.live.threads import positions, raw_stacks
 from gdbcuda.machine import call_through, trampoline
 from gdbcuda.machine.detour import Detour, NoDetour
@@ -94,13 +94,13 @@ def place(
         size = len(built(aligned(found.function)).raw)
         made = built(room_for(found.function, size, has_breakpoint))
     detours.write(made.address, made.raw)
-    ROOM().taken[made.address] = len(made.raw)
+    OUR_MEMORY().taken[made.address] = len(made.raw)
     return made
 
 
 def kept_as(built: Callable[[int], trampoline.Trampoline]) -> trampoline.Trampoline | None:
     """One that is there already, and is the same."""
-    kept = ROOM().kept
+    kept = OUR_MEMORY().kept
     found = next((one for at, one in kept.items() if built(at) == one), None)
     return kept.pop(found.address) if found is not None else None
 
@@ -130,7 +130,7 @@ def in_library(
         agent.write(tables)
     except (NoDetour, Unreadable):
         return None
-    ROOM().tables[address] = tables
+    OUR_MEMORY().tables[address] = tables
     return made
 
 
@@ -143,7 +143,7 @@ def keep_in_library(found: Detour, registers: Sequence[str], stack: int) -> call
     made = call_through.build(found, registers, stack, address)
     agent.write(agent.tables(address, made.raw, [address]))
     detours.write(address, made.raw)
-    ROOM().taken[address] = size
+    OUR_MEMORY().taken[address] = size
     return made
 
 
@@ -154,14 +154,14 @@ def is_unwound(function: int) -> bool:
 
 
 def room_for(function: int, size: int, has_breakpoint: bool) -> int:
-    address = spare(function, size, has_breakpoint)
+    address = zeros_near(function, size, has_breakpoint)
     if address is None and _calling_allowed:
         try:
             start, length = mapped_pages.map_near(function, NEAR)
         except (NoDetour, gdb.error) as reason:
             raise NoTrampolineSpace(f"no unused bytes are left within 2 GB, and {reason}") from None
-        ROOM().mapped[start] = length
-        address = spare(function, size, has_breakpoint)
+        OUR_MEMORY().mapped[start] = length
+        address = zeros_near(function, size, has_breakpoint)
     if address is None:
         raise NoTrampolineSpace("no unused bytes are left within 2 GB; cuda-guards, typed at a stop, makes room")
     return address
@@ -170,9 +170,9 @@ def room_for(function: int, size: int, has_breakpoint: bool) -> int:
 def take_back(island: Island | None, made: trampoline.Trampoline) -> None:
     """Nothing leads there any more. The bytes stay until no thread is in them: see `clean`."""
     if made.is_returned_to:
-        ROOM().kept[made.address] = made
+        OUR_MEMORY().kept[made.address] = made
     found = leftovers(island, made)
-    ROOM().left.update({at: one for at, one in found.items() if at not in ROOM().kept})
+    OUR_MEMORY().left.update({at: one for at, one in found.items() if at not in OUR_MEMORY().kept})
 
 
 def leftovers(island: Island | None, made: trampoline.Trampoline) -> dict[int, Leftover]:
@@ -185,7 +185,7 @@ def leftovers(island: Island | None, made: trampoline.Trampoline) -> dict[int, L
 def clean() -> None:
     """Puts back what nothing leads to any more and no thread is in, or in the island that leads there. Only where all
     threads are stopped. Where there is something else it was in an object that is unloaded."""
-    room = ROOM()
+    room = OUR_MEMORY()
     if not room.left:
         return
     where = [pc for found in positions.standing().values() for pc, _ in found or [positions.UNKNOWN]]
@@ -225,7 +225,7 @@ def returning_to(left: Mapping[int, Leftover]) -> Iterable[int]:
 
 def is_left(pc: int) -> bool:
     """Is it in a trampoline that nothing leads to any more?"""
-    room = ROOM()
+    room = OUR_MEMORY()
     return any(at <= pc < at + room.taken.get(at, 0) for at in (*room.left, *room.kept)) or any(
         at <= pc < at + len(one.own) for at, one in room.left.items()
     )
@@ -233,7 +233,7 @@ def is_left(pc: int) -> bool:
 
 def give_back() -> str:
     """Pages in which there is nothing of ours any more; says which stay, and why."""
-    room, stays = ROOM(), ""
+    room, stays = OUR_MEMORY(), ""
     for start, size in list(room.mapped.items()):
         if any(start <= address < start + size for address in room.taken):
             stays = "a thread may return into them"

@@ -26,8 +26,8 @@ from gdbcuda.live.threads import standstill
 
 DRIVER, DEVICE = "cuMemGetInfo_v2", "cuCtxGetDevice"
 HANDLE, NVML = "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetMemoryInfo"
-ROOM = 64
-_room: PerInferior[list[int]] = PerInferior(list)  # address of the spare bytes
+ANSWER_BYTES = 64
+_answers: PerInferior[list[int]] = PerInferior(list)  # address of the spare bytes
 
 
 class MemoryInUse(NamedTuple):
@@ -75,14 +75,14 @@ def undisturbed() -> Iterator[None]:
         finally:
             if recorder is not None:
                 recorder.is_paused = False
-            if _room():
-                written_environment.write(_room()[0], bytes(ROOM))
+            if _answers():
+                written_environment.write(_answers()[0], bytes(ANSWER_BYTES))
 
 
-def room() -> int:
-    if not _room():
-        _room().append(written_environment.store(bytes(ROOM), keep=True))
-    return _room()[0]
+def answer_place() -> int:
+    if not _answers():
+        _answers().append(written_environment.store(bytes(ANSWER_BYTES), keep=True))
+    return _answers()[0]
 
 
 def call(spot: planting.PlantingSpot, *arguments: int) -> str:
@@ -100,19 +100,19 @@ def call(spot: planting.PlantingSpot, *arguments: int) -> str:
 
 
 def ask_driver(spot: planting.PlantingSpot) -> MemoryInUse:
-    error = call(spot, room(), room() + 8)
-    free, total = words(room(), 2)
+    error = call(spot, answer_place(), answer_place() + 8)
+    free, total = words(answer_place(), 2)
     return MemoryInUse(spot, total, total - free, error)
 
 
 def ask_device(spot: planting.PlantingSpot) -> int:
     """Of the thread's current context."""
-    return -1 if call(spot, room()) else words(room(), 1)[0] & 0xFFFFFFFF
+    return -1 if call(spot, answer_place()) else words(answer_place(), 1)[0] & 0xFFFFFFFF
 
 
 def ask_nvml(handle: planting.PlantingSpot, spot: planting.PlantingSpot) -> MemoryInUse:
-    error = call(handle, 0, room()) or call(spot, words(room(), 1)[0], room() + 8)
-    total, _, used = words(room() + 8, 3)
+    error = call(handle, 0, answer_place()) or call(spot, words(answer_place(), 1)[0], answer_place() + 8)
+    total, _, used = words(answer_place() + 8, 3)
     return MemoryInUse(spot, total, used, error)
 
 

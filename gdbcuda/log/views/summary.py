@@ -124,7 +124,7 @@ class Summary:
             if each:
                 self.elements.update(((call.process, number), each) for number in extents.handles(call))
         elif role == "copy":
-            way, count = copied.moved(call, lambda array: self.elements.get((call.process, array), 0))
+            way, count = copied.direction_and_size(call, lambda array: self.elements.get((call.process, array), 0))
             if count:
                 self.moved[way] += count
 

@@ -37,7 +37,7 @@ def in_kernel(condition: Condition, function: api.Function) -> InKernel:
     bound, terms, reasons = condition.bound[function.symbol], [], []
     for text, tree in bound.terms:
         try:
-            terms.append(BpfWriter(abi.locate(function)).truth(tree))
+            terms.append(BpfWriter(abi.locate(function)).as_boolean(tree))
         except NotInKernel as reason:
             reasons.append(f"{text} ({reason})")
     if bound.count is not None:
@@ -58,8 +58,8 @@ class BpfWriter:
             typed.Unary: self.unary,
             typed.Arithmetic: self.arithmetic,
             typed.Compare: lambda node: f"({self.write(node.left)} {node.op} {self.write(node.right)})",
-            typed.Logic: lambda node: f"({self.truth(node.left)} {node.op} {self.truth(node.right)})",
-            typed.Not: lambda node: f"(!{self.truth(node.operand)})",
+            typed.Logic: lambda node: f"({self.as_boolean(node.left)} {node.op} {self.as_boolean(node.right)})",
+            typed.Not: lambda node: f"(!{self.as_boolean(node.operand)})",
             typed.Matches: self.matches,
             typed.CallerIn: refuse("only a log knows who calls"),
             typed.Thread: refuse("threads have their numbers in the log"),
@@ -69,7 +69,7 @@ class BpfWriter:
         text = self.writers[type(node)](node)
         return f"(int64)({text})" if isinstance(node, BOOLEANS) else text
 
-    def truth(self, node: Typed) -> str:
+    def as_boolean(self, node: Typed) -> str:
         text = self.writers[type(node)](node)
         return text if isinstance(node, BOOLEANS) else f"({text} != {self.cast(node.kind, '0')})"
 

@@ -53,7 +53,7 @@ class Tracefs:
             if re.search(r"[\s:]", path):
                 raise UserError(f"the kernel takes no file whose path has a space or a colon: {path}")
             file = files.setdefault(path, elf.open(path))
-            where = f"{path}:{file.addresses.room(place.address)[0]:#x}"
+            where = f"{path}:{file.addresses.extent_in_file(place.address)[0]:#x}"
             append(self.folder, tracefs_text.entry(one, self.group, where))
             append(self.folder, tracefs_text.exit(one, self.group, where))
         self.pipe = os.open(os.path.join(self.instance, "trace_pipe"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

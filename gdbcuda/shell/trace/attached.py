@@ -44,7 +44,7 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         deadline = None if seconds is None else time.monotonic() + max(seconds, LONGEST_BEGIN)
         words = ["cuda-log", "start", "--fast", "--keep", folder, *start]
         commands = [f"attach {pid}", " ".join(words), "cuda-log detach"]
-        text = asked(debugger, commands, lambda: bool(ended) or is_past(deadline))
+        text = told_by_gdb(debugger, commands, lambda: bool(ended) or is_past(deadline))
         begun = BEGUN.search(text)
         if begun is None:
             raise UserError(f"process {pid} is not recorded: {why(text, bool(ended) or is_past(deadline))}")
@@ -55,7 +55,7 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         while not ended and not is_past(deadline) and is_alive(pid):
             time.sleep(LOOKS_APART)
         for one in recorded_processes.each(folder):
-            asked(debugger, [f"attach {one}", "cuda-log stop"], lambda: False, ["-iex", "set auto-solib-add off"])
+            told_by_gdb(debugger, [f"attach {one}", "cuda-log stop"], lambda: False, ["-iex", "set auto-solib-add off"])
     if not any(map(PROCESS.fullmatch, os.listdir(folder))):
         output.complain(f"gdbcuda: nothing was recorded: process {pid} has made no call of these functions meanwhile")
     return 0
@@ -68,7 +68,7 @@ def say(pid: int, count: int, folder: str, seconds: float | None, remarks: Seque
         output.complain(f"gdbcuda: {visible(one)}")
 
 
-def asked(
+def told_by_gdb(
     debugger: Sequence[str], commands: Sequence[str], is_enough: Callable[[], bool], options: Sequence[str] = ()
 ) -> str:
     """What gdb prints; interrupted where it is enough."""

@@ -113,8 +113,9 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     files: dict[str, bytes] = {}
     if wanted.condition:
         asked = filters.filters(wanted.condition, api.load_all())
-        if asked.later:
-            output.complain(f"gdbcuda: of {asked.later} functions --filter is asked when the log is read ({asked.why})")
+        if asked.left_to_reader:
+            count, why = asked.left_to_reader, asked.why
+            output.complain(f"gdbcuda: of {count} functions --filter is asked when the log is read ({why})")
         files = {trace_folder.CONDITION: wanted.condition.encode(), trace_folder.FILTERS: asked.packed()}
     of_python = python_names.packed(wanted.python_for, api.load_all(), wanted.python)
     if wanted.python or wanted.python_for:

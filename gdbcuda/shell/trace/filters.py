@@ -29,7 +29,7 @@ class Filters:
     why: str = ""
 
     @property
-    def later(self) -> int:
+    def left_to_reader(self) -> int:
         return sum(not code for code in self.codes.values())
 
     def packed(self) -> bytes:

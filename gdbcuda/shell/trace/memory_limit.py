@@ -1,7 +1,8 @@
 """How many calls of a thread there is room for where memory is limited: the program's share stays its own.
 
 Pages of a ring's file count as memory of the control group, and a program that has none left is killed. So a ring takes
-a small part. (Linux, Documentation/admin-guide: cgroup-v2, cgroup-v1/memory; of address space: shim/recorder/room.c)
+a small part. (Linux, Documentation/admin-guide: cgroup-v2, cgroup-v1/memory; of address space:
+shim/recorder/ring_memory.c)
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ ROOM = 16  # times the limit: the device that all of them fit into
 SAID = re.compile(r"^(together|sees|back|alone|parts) (-?\d+)$", re.MULTILINE)
 
 
-def room(player: Player) -> str:
+def device_memory(player: Player) -> str:
     """As a setting of the stand-in."""
     return str(max(ROOM * player.limit, 16 << 30))
 

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from gdbcuda import api
 from gdbcuda.contract.books import numbers
 from gdbcuda.contract.books.concurrent import interleaved
-from gdbcuda.contract.books.concurrent.asking_programs import LONGEST, drift, last, program, releasing, room, said
+from gdbcuda.contract.books.concurrent.asking_programs import (
+    LONGEST,
+    device_memory,
+    drift,
+    last,
+    program,
+    releasing,
+    said,
+)
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs.building import Ran
@@ -52,7 +60,7 @@ def slow(player: Player, allocator: api.Function) -> dict[str, str]:
     """A driver that takes a while: what a hook library has looked at before is old when it has answered, and another
     thread has already what was given back. The device is large enough for all that ask."""
     answer = f"{allocator.symbol} delay={DELAY}\n{releasing(player, allocator).symbol} late={DELAY}"
-    return {DEVICE_MEMORY: room(player), SEEN: os.devnull, ANSWER: answer}
+    return {DEVICE_MEMORY: device_memory(player), SEEN: os.devnull, ANSWER: answer}
 
 
 def judged_threads(player: Player, ran: Ran, count: int, allocator: api.Function) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gdbcuda import api
-from gdbcuda.contract.books.concurrent.asking_programs import LONGEST, drift, last, program, room, said
+from gdbcuda.contract.books.concurrent.asking_programs import LONGEST, device_memory, drift, last, program, said
 from gdbcuda.contract.books.playing import DEVICE_MEMORY, Player
 from gdbcuda.contract.books.sequences import GRANULE
 from gdbcuda.contract.c_programs import stepping
@@ -40,7 +40,7 @@ PROCESS = Kind("process", "processes that ask", "processes have given back what 
 def broken(player: Player, allocator: api.Function, kind: Kind) -> Iterator[Broken]:
     plan = planned(player, allocator, kind)
     line = [player.workshop.compiled(plan), *plan.arguments]
-    more = {DEVICE_MEMORY: room(player)}
+    more = {DEVICE_MEMORY: device_memory(player)}
     ran = player.workshop.run(line, more=more, patience=LONGEST)
     if ran.status in (-signal.SIGTRAP, NOT_BEGUN):  # it blocks all signals, past the C library
         return
@@ -63,7 +63,7 @@ def planned(player: Player, allocator: api.Function, kind: Kind) -> ShowingProgr
     large = player.limit * SHARE // 100 // GRANULE * GRANULE
     text = program(player, "interleaved.c", allocator, stepping=stepping.text(player.templates.parent))
     words = (player.workshop.hook, kind.word, str(large))
-    more = {DEVICE_MEMORY: room(player)}
+    more = {DEVICE_MEMORY: device_memory(player)}
     showing = player.workshop.showing(text, allocator.symbol, words, more)
     return showing._replace(flags=stepping.FLAGS, is_in_children=kind is PROCESS,
                             in_gdb=(UNSTEPPED, *words[1:]))  # fmt: skip

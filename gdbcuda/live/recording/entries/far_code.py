@@ -82,7 +82,7 @@ def is_near(pages: NearPages, function: int) -> bool:
     return max(abs(pages.start - function), abs(pages.end - function)) < nearby_space.NEAR
 
 
-def holding(address: int) -> NearPages | None:
+def pages_at(address: int) -> NearPages | None:
     return next((one for one in PAGES() if one.start <= address < one.end), None)
 
 

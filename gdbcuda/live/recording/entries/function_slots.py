@@ -74,7 +74,7 @@ def heed_earlier(reader: RingReader) -> None:
     if not found.count:
         return
     found.earlier = earlier(reader, found.count)
-    taken = nearby_space.ROOM().taken
+    taken = nearby_space.OUR_MEMORY().taken
     if area.address not in taken:
         used = reader.memory.read(area.address, area.size).rstrip(b"\0")
         taken[area.address] = min(len(used) + ring_layout.WORD, area.size)
@@ -94,7 +94,7 @@ def there_already(one: PlannedEntry) -> Onward | None:
     number, onward = SLOTS().earlier.get(one.spot.address, (-1, 0))
     if number != number_of(one.spot):
         return None
-    pages = far_code.holding(onward)
+    pages = far_code.pages_at(onward)
     slot = one.slot if pages is None else FarSlot(one.slot)
     trial = entry_detour.onward(one.detour, one.tests, slot, onward)
     code = entry_detour.onward(one.detour, one.tests, slot, 2 * onward - trial.onward)

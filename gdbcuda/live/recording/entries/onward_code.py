@@ -52,14 +52,14 @@ def place(planned: Sequence[PlannedEntry]) -> list[Onward | str]:
         except NoDetour as reason:
             made.append(str(reason))
     if at > start:
-        nearby_space.ROOM().taken[start] = at - start  # also where a Ctrl-C leaves it half written
+        nearby_space.OUR_MEMORY().taken[start] = at - start  # also where a Ctrl-C leaves it half written
         write(area, start, at, [one for one in made if isinstance(one, Onward)])
     return made
 
 
 def first_free(area: LoadedSymbol) -> int:
     """Behind all that is there."""
-    taken = nearby_space.ROOM().taken.items()
+    taken = nearby_space.OUR_MEMORY().taken.items()
     return aligned(max([area.address, *(at + size for at, size in taken if agent.is_inside(at))]))
 
 
@@ -70,13 +70,13 @@ def build(one: PlannedEntry, at: int, area: LoadedSymbol) -> Onward:
     if at + len(code.raw) > area.address + area.size:
         raise NoDetour(NO_ROOM)
     try:
-        made = unwinding.tables(code.raw) if one.tests else tables(moved(one.detour), code.raw)
+        made = unwinding.tables(code.raw) if one.tests else tables(moved_code(one.detour), code.raw)
     except unwinding.UnknownFrame:
         raise NoDetour("what its first instructions do to the stack is not understood") from None
     return Onward(code.address if one.tests else one.slot, code, made)
 
 
-def moved(found: Detour) -> tuple[bytes, ...]:
+def moved_code(found: Detour) -> tuple[bytes, ...]:
     return tuple(one.raw for _, one in found.moved)
 
 
