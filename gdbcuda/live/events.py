@@ -56,12 +56,14 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         process.forget,
         backtrace.on_clear_objfiles,
         process_events.on_clear_objfiles,
+        if_loaded("guard.launches", "put_back"),
     ),
     "free_objfile": (breakpoint_table.on_change, process.forget),
     "new_inferior": (breakpoint_table.on_change, inferiors.added),
     "new_thread": (
         breakpoint_table.on_new_thread,
         process_events.on_new_thread,
+        if_loaded("guard.launches", "on_new_thread"),
         if_loaded("guarding.guards", "on_new_thread"),
     ),
     "exited": (
@@ -71,6 +73,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         if_loaded("recording.call_log", "on_exit"),
         if_loaded("running.together", "on_exit"),
         if_loaded("running.to_the_end", "on_exit"),
+        if_loaded("guard.launches", "put_back"),
     ),
     "inferior_deleted": (process_events.on_inferior_deleted,),
     "cont": (

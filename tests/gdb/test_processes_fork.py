@@ -125,6 +125,41 @@ def test_a_static_child_is_said_too(local: Scenario, tmp_path: Path) -> None:
     assert "is NOT in this process: the program is static, without ld.so there is no LD_PRELOAD" in text
 
 
+LAUNCHES = """
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/wait.h>
+int cuInit(unsigned); int cuMemAlloc_v2(unsigned long *, unsigned long);
+static int at_syscall(void) { return *(volatile unsigned char *)(void *)syscall; }
+int main(void) {
+    unsigned long block;
+    cuInit(0); cuMemAlloc_v2(&block, 3000);
+    for (int ends = 0; ends < 2; ends++) {
+        volatile int before = at_syscall(), within = 0;
+        if (vfork() == 0) {
+            within = at_syscall();
+            if (ends) _exit(0);
+            execl("/bin/true", "true", (char *)0);
+        }
+        wait(0);
+        printf("%s: %02x %02x %02x\\n", ends ? "ends" : "executes", before, within, at_syscall());
+    }
+    return 0;
+}
+"""
+
+
+def test_a_launched_child_meets_no_lookout_of_ours(local: Scenario, compile_c) -> None:
+    """What it would wait for there is gdb, and its parent waits for it: gdb could not stop the parent."""
+    program = compile_c("launches", LAUNCHES, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+    text = local.run(
+        program, *BOTH, "cuda-break cuMemAlloc if bytesize == 3000", "run", "p/x *(unsigned char *)&syscall",
+        *["inferior 1", "continue"] * 3,
+    )  # fmt: skip
+    own = re.search(r"^\$\d+ = 0x(\w+)$", text, re.MULTILINE)
+    assert own and f"executes: cc {own[1]} cc\n" in text and f"ends: cc {own[1]} cc\n" in text
+
+
 WORKERS = """
 import ctypes, multiprocessing, sys
 def work(number):

@@ -11,6 +11,7 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
+from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.placing import link, silence
 
@@ -32,7 +33,7 @@ EXEC: dict[str, Wanted] = {
 }
 
 
-class LibcCall(Watch):
+class LibcCall(KernelCall):
     """At one of the functions. ``wishes``: which calls are wanted, and who hears of them. ``rare``: none may ever come,
     and thousands of others: after so many in vain it is silent up to the next stop."""
 

@@ -48,6 +48,11 @@ def addresses() -> set[int]:
     return {one.address for one in _placed.values()}
 
 
+def placed_in(number: int) -> list[unloading.Placed]:
+    """The same of the process of that inferior."""
+    return [one for one in _placed.values() if one.inferior == number]
+
+
 def is_new(breakpoint: gdb.Breakpoint) -> bool:
     """Nothing has run since it is in gdb's table: no thread has been there."""
     placed = _placed.get(breakpoint.number)

@@ -16,7 +16,7 @@ import gdb
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.guard import forks, libc_calls
-from gdbcuda.live.guard.watch import Watch
+from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
@@ -60,7 +60,7 @@ def be_careful(state: RingProcess, reason: str) -> None:
         state.confine()
 
 
-class SystemCall(Watch):
+class SystemCall(KernelCall):
     """At the instruction."""
 
     def __init__(self, address: int, state: RingProcess, reason: str) -> None:
