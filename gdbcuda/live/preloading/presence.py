@@ -176,9 +176,10 @@ def not_coming(path: str) -> str:
 
 
 def on_exit(event: gdb.ExitedEvent) -> None:
-    """A program that never stopped still tells whether the hook was there. (No exit code: detached, or killed.)"""
+    """A program that never stopped still tells whether the hook was there. (No exit code: detached, or killed.) A child
+    without a program of its own has its parent's libraries: nothing was loaded into it."""
     seen = SEEN.of(event.inferior)
-    if hasattr(event, "exit_code") and not seen.is_told:
+    if hasattr(event, "exit_code") and not seen.is_told and not inferiors.is_forked(event.inferior):
         for path in layers.named_hooks():
             why = GAVE_UP if event.exit_code == STATUS_OF_LOADER else UNKNOWN
             what = "was loaded" if path in seen.appeared else f"was never loaded: {seen.lost.get(path, why)}"
