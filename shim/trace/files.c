@@ -29,26 +29,44 @@ static char *append_number(char *to, word number)
     return append(to, at);
 }
 
-void trace_path(struct path *path, const struct trace *trace, word file, word thread)
+struct file_name trace_name(const struct trace *trace, word file, word thread)
 {
-    char *at = append(append(path->text, trace->folder), "/");
-    at = append_number(append(append_number(at, trace->making), "-"), file);
+    struct file_name name;
+    char *at = append_number(append(append_number(name.text, trace->making), "-"), file);
     if (thread)
         at = append_number(append(at, "-"), thread);
     append(at, thread ? ".ring" : ".process");
+    return name;
 }
 
-long trace_created(const struct path *path)
+/* The path is not on the stack: of that a signal handler or a coroutine may have some KB, and there their first calls may
+ * be. */
+long trace_call(const struct trace *trace, word number, const char *name, word flags)
 {
-    return CALL(open, path->text, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const word size = 2 * sizeof trace->folder;
+    char *path = (char *)CALL(mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (FAILED((word)path))
+        return -ENOMEM;
+    append(append(append(path, trace->folder), "/"), name);
+    long found = system_call((long)number, (word)path, flags, 0600, 0, 0, 0);
+    CALL(munmap, path, size);
+    return found;
+}
+
+long trace_created(const struct trace *trace, const char *name)
+{
+    return trace_call(trace, SYS_open, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int trace_may_grow(word size)
+{
+    struct rlimit limit = {0, 0};
+    return !FAILED(CALL(prlimit64, 0, RLIMIT_FSIZE, 0, &limit)) && limit.rlim_cur >= size;
 }
 
 int trace_has_room(long file, word size)
 {
-    struct rlimit limit = {0, 0};
-    if (FAILED(CALL(prlimit64, 0, RLIMIT_FSIZE, 0, &limit)) || limit.rlim_cur < size)
-        return 0;
-    return !FAILED(CALL(fallocate, file, 0, 0, size));
+    return trace_may_grow(size) && !FAILED(CALL(fallocate, file, 0, 0, size));
 }
 
 void trace_begin(struct trace *trace, const char *folder, const char *places)
@@ -90,7 +108,8 @@ static word nanoseconds(long clock)
 
 static void write_at(long file, const void *what, word size, word offset)
 {
-    CALL(pwrite64, file, what, size, offset);
+    if (trace_may_grow(offset + size))
+        CALL(pwrite64, file, what, size, offset);
 }
 
 static void write_entry(const struct trace *trace, long file, word index)
@@ -101,9 +120,8 @@ static void write_entry(const struct trace *trace, long file, word index)
 /* Opened each time: a program may close every file that it does not know. */
 static long opened_again(const struct trace *trace)
 {
-    struct path path;
-    trace_path(&path, trace, trace->file, 0);
-    return CALL(open, path.text, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct file_name name = trace_name(trace, trace->file, 0);
+    return trace_call(trace, SYS_open, name.text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static word mapped_alone(void)
@@ -161,6 +179,15 @@ static void forget_threads(struct trace *trace)
             trace->entries[i][ENTRY_KIND] = 0;
 }
 
+/* What it says then needs neither the folder, where a program may not come any more (chroot(2), setuid(2)), nor a system
+ * call. A child's takes the place of its parent's. */
+static word *head_mapped(word *before, long file)
+{
+    word flags = MAP_SHARED | (before ? MAP_FIXED : 0);
+    word at = (word)CALL(mmap, before, FILE_HEADER, PROT_READ | PROT_WRITE, flags, file, 0);
+    return FAILED(at) ? 0 : (word *)at;
+}
+
 static void write_process(struct trace *trace, long file)
 {
     word header[PROCESS_SIZE] = {[PROCESS_MAGIC] = MAGIC, [PROCESS_VERSION] = FILE_VERSION, [PROCESS_PID] = trace->making};
@@ -169,6 +196,7 @@ static void write_process(struct trace *trace, long file)
     header[PROCESS_MONOTONIC] = nanoseconds(CLOCK_MONOTONIC);
     header[PROCESS_REALTIME] = nanoseconds(CLOCK_REALTIME);
     write_at(file, header, sizeof header, 0);
+    trace->head = head_mapped(trace->head, file);
     forget_threads(trace);
     trace->without_file = 0;
     for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
@@ -188,12 +216,11 @@ static int is_another_making(struct trace *trace, word pid)
 /* Each adds a byte to a file. */
 static word number_of_process(const struct trace *trace)
 {
-    struct path path;
-    append(append(path.text, trace->folder), "/processes");
-    long file = CALL(open, path.text, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    long file = trace_call(trace, SYS_open, "processes", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC);
     if (FAILED(file))
         return 0;
-    CALL(write, file, "\n", 1);
+    if (trace_may_grow((word)CALL(lseek, file, 0, SEEK_END) + 1))
+        CALL(write, file, "\n", 1);
     long number = CALL(lseek, file, 0, SEEK_CUR); /* behind that byte, whoever else writes */
     CALL(close, file);
     return FAILED(number) ? 0 : (word)number;
@@ -207,10 +234,9 @@ int trace_process_file(struct trace *trace)
     if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) == pid || is_another_making(trace, pid))
         return trace->pid == pid && trace->file != 0;
     trace->file = 0;
-    for (word number = 1; trace->folder[0] && number < MOST_FILES; number++) {
-        struct path path;
-        trace_path(&path, trace, number, 0);
-        long file = trace_created(&path);
+    int may_be = trace->folder[0] && trace_may_grow(FILE_HEADER);
+    for (word number = 1; may_be && number < MOST_FILES; number++) {
+        long file = trace_created(trace, trace_name(trace, number, 0).text);
         if (file == -EEXIST)
             continue;
         if (FAILED(file))
@@ -261,30 +287,14 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
     return index + 1;
 }
 
-/* Others count meanwhile. */
-static void write_without_file(struct trace *trace)
-{
-    word written = 0;
-    long file = opened_again(trace);
-    if (FAILED(file))
-        return;
-    while (written != __atomic_load_n(&trace->without_file, __ATOMIC_SEQ_CST)) {
-        written = __atomic_load_n(&trace->without_file, __ATOMIC_SEQ_CST);
-        write_at(file, &written, sizeof written, PROCESS_WITHOUT_FILE * sizeof(word));
-    }
-    CALL(close, file);
-}
-
 /* The beginning of the file is there, also where the disk has no room for another entry. */
 void trace_without_file(struct trace *trace, word thread)
 {
     word count = __atomic_add_fetch(&trace->without_file, 1, __ATOMIC_SEQ_CST);
-    if (count <= MOST_TOLD_THREADS)
+    if (trace->head)
+        __atomic_fetch_add(trace->head + PROCESS_WITHOUT_FILE, 1, __ATOMIC_RELAXED);
+    if (trace->file && count <= MOST_TOLD_THREADS)
         trace_entry(trace, A_THREAD_WITHOUT_FILE, thread, 0, 0, "");
-    if (!trace->confined)
-        write_without_file(trace);
-    else if (trace_can_tell(trace) && *trace->ours)
-        __atomic_fetch_add(trace->mapped - RING_HEADER + PROCESS_WITHOUT_FILE, 1, __ATOMIC_RELAXED);
 }
 
 void trace_gone(struct trace *trace, word object)
@@ -301,9 +311,7 @@ int trace_can_tell(const struct trace *trace)
 static word entries_mapped(const struct trace *trace)
 {
     word size = FILE_HEADER + sizeof trace->entries, at = 0;
-    struct path path;
-    trace_path(&path, trace, trace->file, 0);
-    long file = CALL(open, path.text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    long file = opened_again(trace);
     if (FAILED(file))
         return 0;
     if (room_to_spare() >= size && trace_has_room(file, size))

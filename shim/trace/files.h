@@ -10,15 +10,15 @@
 #define system_call_6(number, a, b, c, d, e, f, ...) \
     system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
 
-struct path {
-    char text[sizeof gdbcuda_trace.folder + 80];
+struct file_name {
+    char text[80];
 };
 
-/* files.c. FOLDER/PID-FILE.process, FOLDER/PID-FILE-THREAD.ring */
-void trace_path(struct path *path, const struct trace *trace, word file, word thread);
-long trace_created(const struct path *path);
+/* files.c. PID-FILE.process, PID-FILE-THREAD.ring */
+struct file_name trace_name(const struct trace *trace, word file, word thread);
+long trace_created(const struct trace *trace, const char *name);
 
-/* No signal where a limit is met, no SIGBUS later where the disk is full. */
+/* No SIGBUS later where the disk is full. */
 int trace_has_room(long file, word size);
 
 /* The calling process's file, which a forked child does not have yet; 0 if there is none. */

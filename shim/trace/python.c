@@ -65,14 +65,14 @@ static word size_of_all(const struct iovec *parts, word count)
 /* At once: others write there as well. The kernel reads what is not there to be read without a fault. */
 static int append_to_file(const struct iovec *parts, word count)
 {
-    char path[sizeof gdbcuda_trace.folder + 16];
-    append(append(path, gdbcuda_trace.folder), "/" PYTHON_STACKS);
-    long file = system_call(SYS_open, (word)path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0, 0);
+    word flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, size = size_of_all(parts, count);
+    long file = trace_call(&gdbcuda_trace, SYS_open, PYTHON_STACKS, flags), written = -1;
     if (FAILED(file))
         return 0;
-    long written = system_call(SYS_writev, (word)file, (word)parts, count, 0, 0, 0);
+    if (trace_may_grow((word)system_call(SYS_lseek, (word)file, 0, 2, 0, 0, 0) + size))
+        written = system_call(SYS_writev, (word)file, (word)parts, count, 0, 0, 0);
     system_call(SYS_close, (word)file, 0, 0, 0, 0, 0);
-    return written == (long)size_of_all(parts, count);
+    return written == (long)size;
 }
 
 /* Where a debugger finds it; 0 where there is no memory for it. */

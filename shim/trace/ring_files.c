@@ -69,9 +69,8 @@ static void forget_header(word *ring)
 /* How many records are in a file from now on; 0 where none can be made. */
 static word records_copied(word *ring, word wanted)
 {
-    struct path path;
-    trace_path(&path, &gdbcuda_trace, gdbcuda_trace.file, ring[RING_LWP]);
-    long file = trace_created(&path);
+    struct file_name name = trace_name(&gdbcuda_trace, gdbcuda_trace.file, ring[RING_LWP]);
+    long file = trace_created(&gdbcuda_trace, name.text);
     if (FAILED(file))
         return 0;
     word records = records_with_room(file, wanted);
@@ -80,7 +79,7 @@ static word records_copied(word *ring, word wanted)
     CALL(close, file);
     if (!records) {
         forget_header(ring);
-        CALL(unlink, path.text);
+        trace_call(&gdbcuda_trace, SYS_unlink, name.text, 0);
     }
     return records;
 }
@@ -124,15 +123,16 @@ word ring_keep(word *ring, word wanted)
         return records;
     }
     forget(ring, size);
-    if (has_file)
-        trace_without_file(&gdbcuda_trace, ring[RING_LWP]);
+    trace_without_file(&gdbcuda_trace, ring[RING_LWP]);
     return wanted < IN_MEMORY ? wanted : IN_MEMORY;
 }
 
 void ring_failed(void)
 {
-    if (gdbcuda_trace.folder[0] && trace_process_file(&gdbcuda_trace))
+    if (gdbcuda_trace.folder[0]) {
+        trace_process_file(&gdbcuda_trace);
         trace_without_file(&gdbcuda_trace, (word)CALL(gettid, 0));
+    }
 }
 
 /* Before, the thread has an entry that says so. */

@@ -48,6 +48,7 @@ struct trace {
     word without_file; /* threads, of process pid */
     word number;       /* of process pid among those that have files here, from 1; */
     word whole;        /* so many have rings of full size; 0 for all */
+    word *head;        /* of the file, mapped; in a forked child that has none, of its parent's; 0 for none */
     /* Once no system call may be made: */
     word confined;
     word *mapped; /* the entries in the file, 0 where there is none */
@@ -63,7 +64,10 @@ void trace_program(char *path, word room);
 void trace_move(struct trace *to, const struct trace *from);
 word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text);
 void trace_gone(struct trace *trace, word object);
-void trace_without_file(struct trace *trace, word thread); /* in the process's file, which is there */
+void trace_without_file(struct trace *trace, word thread);
+/* A system call with FOLDER/NAME, and these flags. */
+long trace_call(const struct trace *trace, word number, const char *name, word flags);
+int trace_may_grow(word size); /* a file; beyond that a write is a signal */
 word trace_object(const struct trace *trace, word address);
 int trace_can_tell(const struct trace *trace);
 void trace_confined(struct trace *trace, int is_worth_a_file); /* makes the last system calls */

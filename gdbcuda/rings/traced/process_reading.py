@@ -23,6 +23,7 @@ from gdbcuda.rings.traced.trace_files import BoundFunction, Progress, TracedProc
 from gdbcuda.rings.traced.trace_filter import TraceFilter, memory_names
 from gdbcuda.rings.traced.trace_places import CodeOfProcess, handed_out
 from gdbcuda.rings.traced.trace_python import PythonStacks
+from gdbcuda.text import sentences
 
 OVERWRITTEN = "an older call that has been overwritten: gdbcuda trace --last N keeps more, --all all of them"
 TOO_FAST = "a call that came too fast to be kept: gdbcuda trace --last N gives --all more time"
@@ -204,9 +205,11 @@ def why_lost(one: ThreadFile) -> str:
 
 
 def without_room(process: TracedProcess) -> str:
-    """On a full disk not even the numbers of all threads."""
+    """Where not even the numbers of all threads are in its file some may be of children, which have none."""
     threads, count = sorted(process.without_file), process.threads_without_file
     if count == len(threads) == 1:
         return f"thread {threads[0]} of process {process.pid}: no room for its calls"
-    which = f" ({threads[0]} to {threads[-1]})" if len(threads) == count else ""
-    return f"{count} threads of process {process.pid}{which}: no room for their calls"
+    if count == len(threads):
+        return f"{count} threads of process {process.pid} ({threads[0]} to {threads[-1]}): no room for their calls"
+    whose = f"{sentences.counted(count, 'thread')} of process {process.pid} or its children"
+    return f"{whose}: no room for {'its' if count == 1 else 'their'} calls, or no way to the folder"
