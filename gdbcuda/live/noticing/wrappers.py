@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable, UserError
@@ -81,6 +82,12 @@ def found_in_library(library: Linkage, names: frozenset[str]) -> Iterator[tuple[
     for name in sorted(referred):
         known = [one.address for one in exported.get(WRAPPER + name, ())]
         if not known and len(referred) <= FEW:
-            inside = [address for address in process.decoded(WRAPPER + name) if library.image.holds(address)]
-            known = [process.function_start(address) or address for address in inside]
+            known = [*hidden(library, name, process.objfile_of(this_snapshot.file_of(library)) is not None)]
         yield from ((name, address) for address in known)
+
+
+@lru_cache(maxsize=512)  # gdb searches the names of all objects, and would again at each load
+def hidden(library: Linkage, name: str, is_read: bool) -> tuple[int, ...]:
+    """``is_read``: gdb has read the library's symbols."""
+    inside = [address for address in process.decoded(WRAPPER + name) if library.image.holds(address)]
+    return tuple(process.function_start(address) or address for address in inside)

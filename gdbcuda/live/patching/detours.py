@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import takewhile
 
 import gdb
 
@@ -45,8 +46,11 @@ def why_patched(code: bytes, own: bytes) -> str:
 def refuse_int3(code: bytes) -> None:
     """No compiler begins a function so, and in a trampoline nobody answers it. (Over a link nobody knows what the file
     has.)"""
+    if INT3 not in code[:FIRST_BYTES]:
+        return
     with suppress(UnknownInstruction):
-        if any(at < FIRST_BYTES and one.raw[0] == INT3 for at, one in instructions(code)):
+        first = takewhile(lambda found: found[0] < FIRST_BYTES, instructions(code))
+        if any(one.raw[0] == INT3 for _, one in first):
             raise NoDetour(HAS_INT3)
 
 
