@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable
 
-from gdbcuda.calls.record import Call
+from gdbcuda.gpu.joined_calls import JoinedCall
 
 MOST_INSIDE = 64  # calls in front of one that may have it inside
 NEAR = 2e-6  # seconds: as far as a call of the same name may be the same call
@@ -13,17 +13,17 @@ SLACK = 300e-9  # seconds: what the clock of the processor and that of CUPTI may
 
 
 class CallsAround:
-    def __init__(self, calls: Iterable[Call] = ()) -> None:
+    def __init__(self, calls: Iterable[JoinedCall] = ()) -> None:
         self.calls = sorted(calls, key=lambda call: (call.start, call.depth))
         self.starts = [call.start for call in self.calls]
 
-    def called(self, name: str, start: float) -> Call | None:
+    def called(self, name: str, start: float) -> JoinedCall | None:
         """Of that name, and nearest. Short calls follow each other more closely than the two clocks agree."""
         low, high = bisect.bisect_left(self.starts, start - NEAR), bisect.bisect_right(self.starts, start + NEAR)
         some = (call for call in self.calls[low:high] if call.name == name)
         return min(some, key=lambda call: abs(call.start - start), default=None)
 
-    def around(self, start: float, end: float) -> Call | None:
+    def around(self, start: float, end: float) -> JoinedCall | None:
         """The innermost."""
         behind = bisect.bisect_right(self.starts, start + SLACK)
         for call in reversed(self.calls[max(behind - MOST_INSIDE, 0) : behind]):
@@ -31,7 +31,7 @@ class CallsAround:
                 return call
         return None
 
-    def inside(self, start: float, end: float) -> list[Call]:
+    def inside(self, start: float, end: float) -> list[JoinedCall]:
         some = self.calls[bisect.bisect_left(self.starts, start - SLACK) : bisect.bisect_right(self.starts, end)]
         return [call for call in some if is_inside(call, start, end)]
 
@@ -50,6 +50,6 @@ class CallsAround:
         return first, last
 
 
-def is_inside(call: Call, start: float, end: float) -> bool:
+def is_inside(call: JoinedCall, start: float, end: float) -> bool:
     """By its middle."""
     return start <= (call.start + call.last_seen) / 2 <= end

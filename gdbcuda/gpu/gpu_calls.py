@@ -9,96 +9,100 @@ from typing import Any, Callable
 from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.gpu import gpu_words
 from gdbcuda.gpu.calls_around import CallsAround
-from gdbcuda.gpu.causing import names_work
 from gdbcuda.gpu.gpu_clock import GpuClock
 from gdbcuda.gpu.gpu_file import GpuFile, GpuRecord, SeenCall
+from gdbcuda.gpu.joined_calls import UNNUMBERED, JoinedCall
 from gdbcuda.text import cplusplus
 from gdbcuda.text.demangling import demangled
 
 GPU = "gpu"
 BESIDE = " ("  # behind the name of a stream, and then a number: another lane of it
-POSITIONS = 0xFFFFFFFF  # of a position in a ring its cause has the lower half
 LONGEST_NAME = 120
 NANOSECONDS = 1e9
 LARGEST = 1 << 63
-UNNUMBERED = -1
 
 
-@dataclass
 class GpuWork:
-    """``lane``: its stream, or what else does one thing after the other. ``cause``: the call that it comes from."""
+    """``at``: which one it is in the file. ``lane``: its stream, or what does one thing after the other. ``cause``:
+    the call that it comes from, the recorder's or one that only CUPTI has seen. `GpuReading.call` makes the rest."""
 
-    call: Call
-    lane: str
-    cause: Call | None = None
+    __slots__ = ("at", "cause", "end", "lane", "start")
+
+    def __init__(self, at: int, start: float, end: float, lane: str, cause: JoinedCall | Call | None) -> None:
+        self.at, self.start, self.end, self.lane, self.cause = at, start, max(start, end), lane, cause
 
 
 @dataclass
 class GpuReading:
-    """Of one process. ``by_position``: the recorder's calls, by thread and the lower half of the position in its ring;
-    ``epoch``: the second of CLOCK_MONOTONIC that their times begin with; ``without_time``: work of
+    """Of one process. ``by_position``: the recorder's calls, as far as they may be joined; ``by_thread``: those of a
+    thread, all; ``epoch``: the second of CLOCK_MONOTONIC that their times begin with; ``without_time``: work of
     which CUPTI does not know when it was."""
 
     file: GpuFile
-    by_position: Mapping[tuple[int, int], Call]
+    by_position: Mapping[int, JoinedCall]
     by_thread: Callable[[int], CallsAround]
     epoch: float = 0.0
     clock: GpuClock = field(init=False)
-    seen: dict[int, Call] = field(default_factory=dict)
-    around: dict[int, Call] = field(default_factory=dict)  # by id() of a recorded call: the one that CUPTI has seen
+    seen: dict[int, JoinedCall | Call] = field(default_factory=dict)
+    lanes: dict[str, str] = field(default_factory=dict)
     without_time: int = 0
 
     def __post_init__(self) -> None:
         self.clock = GpuClock(self.file.looks)
-        self.by_number = {call.number: call for call in self.by_position.values()}
 
     def work(self) -> Iterator[GpuWork]:
         """And the calls that nobody but CUPTI has seen, as their causes."""
-        for one in self.file.work:
+        for at, one in enumerate(self.file.work):
             start, end = one["START"], one["END"]
             if not (0 < start <= end < LARGEST and self.clock.knows(start)):
                 self.without_time += 1
                 continue
-            name, arguments = described(one, self.file)
-            call = made(name, GPU, self.seconds(start), self.seconds(end))
-            call.pid, call.arguments = self.file.pid, arguments
             cause = self.cause(one["CORRELATION"])
-            yield GpuWork(call, lane(one, cause), cause)
+            name = lane(one, cause)
+            yield GpuWork(at, self.seconds(start), self.seconds(end), self.lanes.setdefault(name, name), cause)
+
+    def call(self, work: GpuWork) -> Call:
+        name, arguments = described(self.file.work[work.at], self.file)
+        call = made(name, GPU, work.start, work.end)
+        call.pid, call.arguments = self.file.pid, arguments
+        return call
 
     def seconds(self, gpu: int) -> float:
         return round(self.clock.monotonic(gpu) / NANOSECONDS - self.epoch, DIGITS)
 
-    def cause(self, correlation: int) -> Call | None:
+    def cause(self, correlation: int) -> JoinedCall | Call | None:
         told = self.file.causes.get(correlation)
-        found = self.by_position.get((told.thread, told.position)) if told is not None else None
-        if found is None and correlation in self.file.calls:
-            found = self.of_seen(correlation, self.file.calls[correlation])
-        return self.outermost(found) if found is not None else None
+        found = self.by_position.get(told) if told is not None else None
+        if found is not None:
+            return found.cause
+        seen = self.file.seen_call(correlation)
+        return self.of_seen(correlation, seen) if seen is not None else None
 
-    def outermost(self, call: Call) -> Call:
-        """That of the program: it asked for the work, and what is below it shows who took how long."""
-        found = call
-        while call.parent in self.by_number:
-            call = self.by_number[call.parent]
-            found = call if names_work(call.name) else found
-        return found
-
-    def of_seen(self, correlation: int, one: SeenCall) -> Call:
+    def of_seen(self, correlation: int, one: SeenCall) -> JoinedCall | Call:
         """The recorder's call around it; where there is none, it is a call of its own, around those that are in it."""
         if correlation not in self.seen:
             start, end = self.seconds(one.start), self.seconds(one.end)
             calls = self.by_thread(one.thread)
             found = calls.called(public_name(one), start) or calls.around(start, end)
-            if found is None:
-                found = self.of_cupti(one, *calls.fitted(start, end))
-                self.around.update({id(call): found for call in calls.inside(start, end)})
-            self.seen[correlation] = found
+            self.seen[correlation] = found.cause if found is not None else self.of_cupti(one, start, end)
         return self.seen[correlation]
 
     def of_cupti(self, one: SeenCall, start: float, end: float) -> Call:
-        call = made(public_name(one), "runtime" if one.is_runtime else "driver", start, end)
-        call.lwp, call.pid, call.status, call.result = one.thread, self.file.pid, one.result, one.result
-        return call
+        calls = self.by_thread(one.thread)
+        found = made(public_name(one), "runtime" if one.is_runtime else "driver", *calls.fitted(start, end))
+        found.lwp, found.pid, found.status, found.result = one.thread, self.file.pid, one.result, one.result
+        for call in calls.inside(start, end):
+            call.inside += 1
+        return found
+
+    def threads_without(self) -> set[int]:
+        """Of calls that CUPTI has seen and ``by_position`` does not have: work of theirs is joined by time."""
+        found = set()
+        for correlation in {one["CORRELATION"] for one in self.file.work}:
+            told = self.file.causes.get(correlation)
+            seen = self.file.seen_call(correlation) if told is None or told not in self.by_position else None
+            found.update([seen.thread] if seen is not None else [])
+        return found
 
 
 def public_name(one: SeenCall) -> str:
@@ -107,17 +111,18 @@ def public_name(one: SeenCall) -> str:
 
 
 def side_by_side(works: list[GpuWork]) -> None:
-    """What runs while another runs in the same stream (nodes of a graph do) gets a lane beside it."""
+    """By time. What runs while another runs in the same stream (nodes of a graph do) gets a lane beside it."""
     ends: dict[str, list[float]] = {}
-    for one in sorted(works, key=lambda one: one.call.start):
-        at = free_lane(ends.setdefault(one.lane, []), one.call)
+    works.sort(key=lambda one: one.start)
+    for one in works:
+        at = free_lane(ends.setdefault(one.lane, []), one.start, one.end)
         one.lane += f"{BESIDE}{at + 1})" if at else ""
 
 
-def free_lane(ends: list[float], call: Call) -> int:
-    """Which of them has nothing then. ``ends``: when the last of each is over, for calls that come by time."""
-    at = next((at for at, end in enumerate(ends) if end <= call.start), len(ends))
-    ends[at : at + 1] = [call.last_seen]
+def free_lane(ends: list[float], start: float, over: float) -> int:
+    """Which of them has nothing then. ``ends``: when the last of each is over, for what comes by time."""
+    at = next((at for at, end in enumerate(ends) if end <= start), len(ends))
+    ends[at : at + 1] = [over]
     return at
 
 
@@ -127,7 +132,7 @@ def made(name: str, layer: str, start: float, end: float) -> Call:
     return call
 
 
-def lane(one: GpuRecord, cause: Call | None) -> str:
+def lane(one: GpuRecord, cause: JoinedCall | Call | None) -> str:
     if one.kind == "WAIT":
         return f"GPU waits of thread {cause.lwp}" if cause is not None else "GPU waits"
     if one.kind in ("MEMORY", "POOL"):

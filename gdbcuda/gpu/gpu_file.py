@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from gdbcuda.errors import UserError
 from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.gpu.gpu_layout import HEADER, KIND_BITS, KINDS, MAGIC, MARK, RECORDS, VERSION, WITH_TEXT, WORD
+from gdbcuda.gpu.joined_calls import place_of
 
 NAMES = {number: name for name, number in KINDS.items()}
 HEAD_SIZE = HEADER["SIZE"] * WORD
@@ -34,11 +36,20 @@ class GpuRecord:
         return list(self.words[at : at + 3])
 
 
-class Cause(NamedTuple):
-    """A call of the recorder: of the thread, the lower half of its position in the ring."""
+class KeptRecords:
+    """Of a file, each made when it is asked for: as tuples of numbers they need ten times the room."""
 
-    thread: int
-    position: int
+    def __init__(self, raw: bytes = b"") -> None:
+        self.raw, self.offsets = raw, array("Q")
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __getitem__(self, at: int) -> GpuRecord:
+        return record_at(self.raw, self.offsets[at])
+
+    def __iter__(self) -> Iterator[GpuRecord]:
+        return (record_at(self.raw, offset) for offset in self.offsets)
 
 
 class SeenCall(NamedTuple):
@@ -62,7 +73,8 @@ class ClockLook(NamedTuple):
 
 @dataclass
 class GpuFile:
-    """``work``: what is told of as it came. ``causes`` and ``calls`` by correlation. ``devices``: their names."""
+    """``work``: what is told of as it came. By correlation: ``causes``, calls of the recorder as `place_of` has them,
+    and ``calls``, where in the file one is that CUPTI has seen. ``devices``: their names."""
 
     pid: int
     monotonic: int
@@ -70,9 +82,9 @@ class GpuFile:
     cupti: int
     names: dict[int, str] = field(default_factory=dict)
     looks: list[ClockLook] = field(default_factory=list)
-    work: list[GpuRecord] = field(default_factory=list)
-    causes: dict[int, Cause] = field(default_factory=dict)
-    calls: dict[int, SeenCall] = field(default_factory=dict)
+    work: KeptRecords = field(default_factory=KeptRecords)
+    causes: dict[int, int] = field(default_factory=dict)
+    calls: dict[int, int] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     dropped: int = 0
@@ -80,20 +92,18 @@ class GpuFile:
     has_ended: bool = False
     is_cut: bool = False
 
-    def add(self, one: GpuRecord, text: str) -> None:
+    def add(self, one: GpuRecord, text: str, offset: int) -> None:
         if one.kind in WORK:
-            self.work.append(one)
+            self.work.offsets.append(offset)
             self.has_ended = False  # abort() may be handled, and the program go on
         elif one.kind == "NAME":
             self.names[one["NUMBER"]] = text
         elif one.kind == "CLOCK":
             self.looks.append(ClockLook(one["BEFORE"], one["GPU"], one["AFTER"]))
         elif one.kind == "CAUSE":
-            self.causes[one["CORRELATION"]] = Cause(one["THREAD"], one["POSITION"])
+            self.causes[one["CORRELATION"]] = place_of(one["THREAD"], one["POSITION"])
         elif one.kind == "CALL":
-            name, is_runtime = self.name(one["NAME"]), bool(one["IS_RUNTIME"])
-            found = SeenCall(one["START"], one["END"], one["THREAD"], name, is_runtime, one["RESULT"])
-            self.calls[one["CORRELATION"]] = found
+            self.calls[one["CORRELATION"]] = offset
         elif one.kind == "DEVICE":
             self.devices[one["DEVICE"]] = self.name(one["NAME"])
         else:
@@ -111,6 +121,13 @@ class GpuFile:
 
     def name(self, number: int) -> str:
         return self.names.get(number, "?")
+
+    def seen_call(self, correlation: int) -> SeenCall | None:
+        if correlation not in self.calls:
+            return None
+        one = record_at(self.work.raw, self.calls[correlation])
+        return SeenCall(one["START"], one["END"], one["THREAD"], self.name(one["NAME"]), bool(one["IS_RUNTIME"]),
+                        one["RESULT"])  # fmt: skip
 
     def problems(self) -> Counter[str]:
         """What is not told, and how often."""
@@ -134,14 +151,20 @@ def gpu_file(raw: bytes) -> GpuFile:
     if words[HEADER["VERSION"]] != VERSION:
         raise UserError("written by another version of gdbcuda")
     found = GpuFile(words[HEADER["PID"]] % MOST_PIDS, words[HEADER["MONOTONIC"]] % LATEST,
-                    bool(words[HEADER["HAS_CAUSES"]]), words[HEADER["CUPTI"]])  # fmt: skip
-    for one, text in records(raw, found):
-        found.add(one, text)
+                    bool(words[HEADER["HAS_CAUSES"]]), words[HEADER["CUPTI"]], work=KeptRecords(raw))  # fmt: skip
+    for one in records(raw, found):
+        found.add(*one)
     return found
 
 
-def records(raw: bytes, of: GpuFile) -> Iterator[tuple[GpuRecord, str]]:
-    """Each, and its text; up to one that is cut, or none."""
+def record_at(raw: bytes, offset: int) -> GpuRecord:
+    """That was found there."""
+    kind = NAMES[raw[offset]]
+    return GpuRecord(kind, struct.unpack_from(f"<{RECORDS[kind]['SIZE']}Q", raw, offset))
+
+
+def records(raw: bytes, of: GpuFile) -> Iterator[tuple[GpuRecord, str, int]]:
+    """Each, its text, and where it is; up to one that is cut, or none."""
     at, count = HEAD_SIZE, 0
     while at + WORD <= len(raw) and count < MOST:
         head = int.from_bytes(raw[at : at + WORD], "little")
@@ -152,7 +175,7 @@ def records(raw: bytes, of: GpuFile) -> Iterator[tuple[GpuRecord, str]]:
             return
         if kind:
             one = GpuRecord(kind, struct.unpack_from(f"<{least}Q", raw, at))
-            yield one, text_in(raw, at, size, least) if kind in WITH_TEXT else ""
+            yield one, text_in(raw, at, size, least) if kind in WITH_TEXT else "", at
         at, count = at + size * WORD, count + 1
 
 

@@ -34,5 +34,5 @@ def test_a_clock_that_was_set_meanwhile_tells_nothing_of_what_came_then() -> Non
     raw = [header(PID=7)]
     for at, start in ((1_000_000, REALTIME), (2_000_000, 77)):
         raw += [record("CLOCK", BEFORE=at, GPU=start, AFTER=at + 80), record("FILL", START=start + 5, END=start + 9)]
-    reading = GpuReading(gpu_file(b"".join(raw)), {}, by_thread(()))
+    reading = GpuReading(gpu_file(b"".join(raw)), {}, by_thread((), set()))
     assert len(list(reading.work())) == 1 and reading.without_time == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 import subprocess
@@ -10,6 +11,10 @@ from pathlib import Path
 from fake_cupti import cupti, needs_cupti
 from shim_support import SHIM
 from traced_programs import Trace, Traced, needs_recorder, trace
+
+from gdbcuda.calls.reader import Log
+from gdbcuda.rings.ring_functions import RingCall
+from gdbcuda.rings.traced.trace_folder import TraceFolder
 
 __all__ = ["cupti", "trace"]  # the fixtures
 pytestmark = [*needs_recorder, needs_cupti]
@@ -129,6 +134,13 @@ def test_threads(trace: Trace, cupti: str) -> None:
     calls = {call["number"]: call for call in found.calls()}
     works = [call for call in calls.values() if call["layer"] == "gpu"]
     assert works and {calls[one["arguments"]["call"]]["name"] for one in works} <= {*WORKS, "cuMemsetD8_v2"}
+    assert len(calls) > 500 and most_at_once(found) < 100
+
+
+def most_at_once(found: Traced) -> int:
+    """Of the recorder's calls: a trace has millions."""
+    events = TraceFolder(str(found.folder)).events(Log())
+    return max(sum(type(one) is RingCall for one in gc.get_objects()) for at, _ in enumerate(events) if at % 200 == 0)
 
 
 def test_without_a_driver_it_is_one_line(trace: Trace) -> None:

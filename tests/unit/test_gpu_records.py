@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from gdbcuda.gpu import cupti_files, gpu_words
 from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.gpu_calls import GpuReading, GpuWork, side_by_side
 from gdbcuda.gpu.gpu_file import GpuFile, gpu_file
+from gdbcuda.gpu.joined_calls import JoinedCall, joined, place_of
 from gdbcuda.rings.traced.trace_gpu import by_thread
 
 REALTIME = 1_800_000_000_000_000_000  # a float has not the digits
@@ -30,33 +32,44 @@ def file(*records: bytes) -> GpuFile:
     return gpu_file(header(PID=7) + LOOK + b"".join(records) + record("END"))
 
 
-def cause_of_all() -> Call:
-    call = Call(0, "cuLaunchKernel", 0.001, 1)
-    call.lwp, call.end, call.layer = 70, 0.0015, "driver"
+def recorded(name: str, start: float, end: float, depth: int = 0) -> Call:
+    call = Call(0, name, start, 1)
+    call.lwp, call.end, call.layer, call.depth = 70, end, "driver", depth
     return call
 
 
-def works(of: GpuFile, *calls: Call) -> list[GpuWork]:
-    positions = {(call.lwp, 5 + at): call for at, call in enumerate(calls)}
-    return list(GpuReading(of, positions, by_thread(calls)).work())
+def cause_of_all() -> JoinedCall:
+    return JoinedCall(recorded("cuLaunchKernel", 0.001, 0.0015))
+
+
+def reading(of: GpuFile, *calls: JoinedCall) -> GpuReading:
+    positions = {place_of(call.lwp, 5 + at): call for at, call in enumerate(calls)}
+    return GpuReading(of, positions, by_thread(calls, {70}))
+
+
+def works(of: GpuFile, *calls: JoinedCall) -> list[GpuWork]:
+    return list(reading(of, *calls).work())
 
 
 def test_a_kernel_with_all_that_is_known_of_it() -> None:
     raw = record("KERNEL", **PLACE, NAME=1, GRID=[4, 5, 6], BLOCK=[32, 2, 1], REGISTERS=40, DYNAMIC_SHARED=1024,
                  STATIC_SHARED=256, LOCAL=16, NODE=12, GRAPH=2)  # fmt: skip
     cause = cause_of_all()
-    (one,) = works(file(record("NAME", "_Z5scaleIfEvPT_S0_i", NUMBER=1), raw, CAUSE), cause)
-    assert one.call.name == "void scale<float>(float*, float, int)" and one.call.layer == "gpu"
-    assert one.call.arguments == {"grid": [4, 5, 6], "block": [32, 2, 1], "registers": 40, "shared": 1024,
+    found = reading(file(record("NAME", "_Z5scaleIfEvPT_S0_i", NUMBER=1), raw, CAUSE), cause)
+    (one,) = found.work()
+    call = found.call(one)
+    assert call.name == "void scale<float>(float*, float, int)" and call.layer == "gpu"
+    assert call.arguments == {"grid": [4, 5, 6], "block": [32, 2, 1], "registers": 40, "shared": 1024,
                                   "static": 256, "local": 16, "graph": 2, "node": 12}  # fmt: skip
     assert (one.lane, one.cause) == ("GPU 0 stream 7", cause)
-    assert one.call.start == pytest.approx(0.001005, abs=1e-12) and one.call.end == pytest.approx(0.001009, abs=1e-12)
+    assert call.start == pytest.approx(0.001005, abs=1e-12) and call.end == pytest.approx(0.001009, abs=1e-12)
 
 
 def test_a_very_long_name_is_shortened_and_kept() -> None:
     name = "_Z1k" + "I" + "f" * 300 + "EvT_"
-    (one,) = works(file(record("NAME", name, NUMBER=1), record("KERNEL", **PLACE, NAME=1)))
-    assert len(one.call.name) <= 120 and len(one.call.arguments.get("kernel", name)) >= len(name)
+    found = reading(file(record("NAME", name, NUMBER=1), record("KERNEL", **PLACE, NAME=1)))
+    call = found.call(next(found.work()))
+    assert len(call.name) <= 120 and len(call.arguments.get("kernel", name)) >= len(name)
 
 
 @pytest.mark.parametrize("kind, fields, name, arguments, lane", [
@@ -80,8 +93,9 @@ def test_a_very_long_name_is_shortened_and_kept() -> None:
 def test_each_kind_of_work(
     kind: str, fields: dict[str, int], name: str, arguments: dict[str, object], lane: str
 ) -> None:
-    (one,) = works(file(record(kind, **PLACE, **fields), CAUSE), cause_of_all())
-    assert (one.call.name, one.call.arguments, one.lane) == (name, arguments, lane)
+    found = reading(file(record(kind, **PLACE, **fields), CAUSE), cause_of_all())
+    (one,) = found.work()
+    assert (found.call(one).name, found.call(one).arguments, one.lane) == (name, arguments, lane)
 
 
 def test_what_runs_at_one_time_in_one_stream_has_lanes_of_its_own() -> None:
@@ -94,8 +108,8 @@ def test_what_runs_at_one_time_in_one_stream_has_lanes_of_its_own() -> None:
 
 
 def test_work_without_times_is_counted() -> None:
-    reading = GpuReading(file(record("FILL", START=0, END=0), record("FILL", START=9, END=3)), {}, by_thread(()))
-    assert list(reading.work()) == [] and reading.without_time == 2
+    found = reading(file(record("FILL", START=0, END=0), record("FILL", START=9, END=3)))
+    assert list(found.work()) == [] and found.without_time == 2
 
 
 def test_the_cause_is_told_by_number_whatever_the_times_say() -> None:
@@ -115,8 +129,8 @@ def test_a_call_that_only_cupti_has_seen() -> None:
     around = cause_of_all()
     assert [one.cause for one in works(of, around)] == [around]
     (alone,) = works(of)
-    assert alone.cause is not None and (alone.cause.name, alone.cause.layer) == ("cudaLaunchKernel", "runtime")
-    assert (alone.cause.lwp, alone.cause.pid) == (70, 7)
+    assert alone.cause is not None and (alone.cause.name, alone.cause.lwp) == ("cudaLaunchKernel", 70)
+    assert isinstance(alone.cause, Call) and (alone.cause.layer, alone.cause.pid) == ("runtime", 7)
 
 
 def test_calls_inside_of_one_that_only_cupti_has_seen() -> None:
@@ -124,28 +138,23 @@ def test_calls_inside_of_one_that_only_cupti_has_seen() -> None:
     seen = record("CALL", START=REALTIME - 100_000, END=REALTIME + 600_000, CORRELATION=3, THREAD=70, NAME=1,
                   IS_RUNTIME=1)  # fmt: skip
     inner = cause_of_all()
-    reading = GpuReading(file(record("NAME", "cudaLaunchKernel_v7000", NUMBER=1), seen, record("FILL", **PLACE)), {},
-                         by_thread([inner]))  # fmt: skip
-    (one,) = reading.work()
-    assert one.cause is not None and one.cause.name == "cudaLaunchKernel"
-    assert reading.around == {id(inner): one.cause}
+    found = GpuReading(file(record("NAME", "cudaLaunchKernel_v7000", NUMBER=1), seen, record("FILL", **PLACE)), {},
+                       by_thread([inner], {70}))  # fmt: skip
+    (one,) = found.work()
+    assert one.cause is not None and one.cause.name == "cudaLaunchKernel" and inner.inside == 1
 
 
-@pytest.mark.parametrize(("recorded", "times"), [
+@pytest.mark.parametrize(("calls", "times"), [
     ([(1.1, 2.4)], (1.0, 2.4)),  # its end is the inner call's at least
     ([(0.9, 1.7)], (0.9, 2.0)),
     ([(0.2, 1.1), (1.2, 1.8), (1.9, 4.0)], (1.1, 1.9)),  # the neighbours of the one inside stay outside
     ([(0.0, 9.0), (1.2, 1.8)], (1.0, 2.0)),
     ([(0.0, 0.5), (2.5, 3.0)], (1.0, 2.0)),
 ])  # fmt: skip
-def test_it_crosses_no_recorded_call(recorded: list[tuple[float, float]], times: tuple[float, float]) -> None:
+def test_it_crosses_no_recorded_call(calls: list[tuple[float, float]], times: tuple[float, float]) -> None:
     """Microseconds. A slice that overlaps another without being inside is drawn in a wrong place."""
-    calls = []
-    for number, (start, end) in enumerate(recorded):
-        call = Call(number, "cuLaunchKernelEx", start)
-        call.end = end
-        calls.append(call)
-    assert CallsAround(calls).fitted(1.0, 2.0) == times
+    around = CallsAround(JoinedCall(recorded("cuLaunchKernelEx", start, end)) for start, end in calls)
+    assert around.fitted(1.0, 2.0) == times
 
 
 @pytest.mark.parametrize("early", [-900e-9, -500e-9, 0.0, 400e-9])
@@ -153,9 +162,8 @@ def test_short_calls_are_told_apart_by_name(early: float) -> None:
     """They follow each other more closely than the two clocks agree."""
     calls = []
     for number, name in enumerate(("cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemsetD8_v2")):
-        call = Call(number, name, 1.0 + number * 250e-9)
-        call.end = call.start + 200e-9
-        calls.append(call)
+        start = 1.0 + number * 250e-9
+        calls.append(JoinedCall(recorded(name, start, start + 200e-9)))
     around = CallsAround(calls)
     assert [around.called(call.name, call.start + early) for call in calls] == calls
     assert around.called("cuLaunchKernel", 1.0) is None and around.called("cuMemsetD8_v2", 1.1) is None
@@ -163,11 +171,24 @@ def test_short_calls_are_told_apart_by_name(early: float) -> None:
 
 def test_the_outermost_call_that_makes_work_is_the_cause() -> None:
     """CUPTI hands the innermost number back; what is around that makes no work is not asked for."""
-    calls = [cause_of_all() for _ in range(4)]
-    for at, (call, name) in enumerate(zip(calls, ("cuInit", "cudaLaunchKernel", "cuMemAlloc_v2", "cuLaunchKernel"))):
-        call.number, call.name, call.parent = at, name, at - 1 if at else None
-    of = file(record("FILL", **PLACE), record("CAUSE", CORRELATION=3, THREAD=70, POSITION=8))
-    assert [one.cause for one in works(of, *calls)] == [calls[1]]
+    names = ("cuInit", "cudaLaunchKernel", "cuMemAlloc_v2", "cuLaunchKernel")
+    calls = [recorded(name, 0.001 + depth * 1e-5, 0.002 - depth * 1e-5, depth) for depth, name in enumerate(names)]
+    found = [one for _, one in joined((5 + at, call) for at, call in enumerate(calls))]
+    assert [one.name for one in found] == ["cudaLaunchKernel", "cuLaunchKernel"]
+    of = file(record("FILL", **PLACE), record("CAUSE", CORRELATION=3, THREAD=70, POSITION=6))
+    assert [one.cause for one in works(of, *found)] == [found[0]]
+
+
+def test_how_a_call_has_ended_is_known_when_the_next_one_comes() -> None:
+    """longjmp leaves it."""
+    def unwound() -> Iterator[tuple[int, Call]]:
+        left = recorded("cuLaunchKernel", 1.0, 2.0)
+        left.end = None
+        yield 5, left
+        left.end = 1.5
+        yield 6, recorded("cuInit", 1.5, 3.0)
+
+    assert [one.last_seen for _, one in [*joined(unwound(), is_every=True)]] == [1.5, 3.0]
 
 
 def test_devices_have_names() -> None:

@@ -31,7 +31,7 @@ def side_by_side(calls: Iterable[Call], lanes: dict[Lane, int], names: dict[Lane
     free = min((number for _, number in lanes), default=0) - 1
     for call in sorted((one for one in calls if one.layer == GPU), key=lambda one: one.start):
         of_thread = ends.setdefault(call.thread, [])
-        at = free_lane(of_thread, call)
+        at = free_lane(of_thread, call.start, call.last_seen)
         if at:
             pid, stream = origins[call.thread]
             if (call.thread, at) not in beside:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from gdbcuda.calls.record import DIGITS, Call
 from gdbcuda.calls.references import BEFORE, CONFINED, GAP, LOST
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.thread_frames import PythonFrame
-from gdbcuda.gpu.gpu_calls import POSITIONS
+from gdbcuda.gpu.joined_calls import JoinedCall, place_of
 from gdbcuda.rings import ring, ring_calls, ring_words
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_calls import ThreadCalls
@@ -54,7 +55,8 @@ class ProcessReading:
         self.answers: set[int] = set()  # that were handed out
         self.gap_until = 0.0  # seconds of CLOCK_MONOTONIC: before that, calls are missing
         self.key = {"inferior": number, "pid": process.pid}
-        self.by_position: dict[tuple[int, int], Call] | None = None  # by thread and the lower half of its place there
+        self.joined: dict[int, JoinedCall] = {}  # to work of a GPU, by place
+        self.arriving: dict[int, JoinedCall] = {}  # of these, by id() of calls that are about to be told
         program = self.places.program
         rank = {"rank": process.rank} if process.rank else {}
         self.note("process", program=program.file if program else "", **rank)
@@ -87,24 +89,47 @@ class ProcessReading:
                           records=one.places)  # fmt: skip
         return ThreadCalls(found, self.epoch)
 
-    def calls(self, one: ThreadFile, told: Progress) -> Iterator[Call]:
-        """A thread's, as they begin: of one that has returned the end is known by the time the next one comes."""
+    def begun(self, one: ThreadFile, told: Progress, problems: Counter[str]) -> Iterator[tuple[Record, Call]]:
+        """A thread's calls, as they begin: of one that has returned the end is known by the time the next one comes."""
         calls = self.thread_calls(one)
         for record in counted(self.wanted(one.records()), one, told):
             if record.function not in self.known:
-                self.log.problems["a call of a function whose name is not in the folder"] += 1
+                problems["a call of a function whose name is not in the folder"] += 1
                 continue
             call, _ = calls.begin(record, self.known, self.table)
             calls.forget_ended()
+            yield record, call
+
+    def calls(self, one: ThreadFile, told: Progress) -> Iterator[Call]:
+        for record, call in self.begun(one, told, self.log.problems):
             self.complete(call, record)
             yield call
+
+    def looked_at(self, one: ThreadFile, told: Progress) -> Iterator[tuple[int, Call]]:
+        """The same calls with their positions, before they are told: what they show is said then."""
+        undecided = self.asked.undecided if self.asked is not None else 0
+        try:
+            for record, call in self.begun(one, told, Counter()):
+                call.pid = self.process.pid
+                yield record.position, call
+        finally:
+            if self.asked is not None:
+                self.asked.undecided = undecided
 
     def complete(self, call: Call, record: Record) -> None:
         call.inferior, call.pid = self.number, self.process.pid
         call.stack = self.places.stack(call.stack)
         self.add_python(call)
-        if self.by_position is not None:
-            self.by_position[call.lwp, record.position & POSITIONS] = call
+        found = self.joined.get(place_of(call.lwp, record.position)) if self.joined else None
+        if found is not None:
+            call.depth += found.inside
+            self.arriving[id(call)] = found
+
+    def begins(self, call: Call) -> None:
+        """It has its number."""
+        found = self.arriving.pop(id(call), None) if self.arriving else None
+        if found is not None:
+            found.number = call.number
 
     def tell_answers(self, call: Call) -> None:
         """Of a call that is over: which functions it has handed out."""

@@ -12,10 +12,11 @@ from typing import Any, Callable
 from gdbcuda import __version__, api
 from gdbcuda.api import vendor
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
-from gdbcuda.calls.record import FORMAT, Call
-from gdbcuda.calls.sinks import TimedEvent, as_nested, in_order
+from gdbcuda.calls.record import FORMAT
+from gdbcuda.calls.sinks import TimedEvent, as_nested
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.reading import Source, open_source
+from gdbcuda.gpu.gpu_calls import GPU
 from gdbcuda.gpu.gpu_file import gpu_file
 from gdbcuda.rings import ring_words
 from gdbcuda.rings.ring_calls import NANOSECONDS
@@ -24,6 +25,7 @@ from gdbcuda.rings.traced import thread_file, trace_files
 from gdbcuda.rings.traced.process_reading import ProcessReading
 from gdbcuda.rings.traced.ring_file import NotBegun
 from gdbcuda.rings.traced.thread_file import RingCopies, ThreadFile, share_memory
+from gdbcuda.rings.traced.thread_names import ThreadNames
 from gdbcuda.rings.traced.trace_files import Progress
 from gdbcuda.rings.traced.trace_filter import TraceFilter
 from gdbcuda.rings.traced.trace_gpu import FolderGpu
@@ -86,12 +88,11 @@ class TraceFolder:
 
     def events(self, log: Log, progress: Progress | None = None) -> Iterator[Event]:
         """Begins and ends in the order of time, then those of calls that had not returned. Of a thread few calls are
-        held at a time; where there is work of a GPU to join them to, all of them."""
+        held at a time; where there is work of a GPU, of those that it is joined to a few words are."""
         log.add_header(self.header)
         told, copies = progress or trace_files.untold, RingCopies()
         try:
-            found = self.numbered(log, copies, told)
-            yield from self.with_gpu(found, log) if self.gpu_files else found
+            yield from self.numbered(log, copies, told)
         finally:
             copies.close()
         told(self.size)
@@ -106,40 +107,47 @@ class TraceFolder:
         rate, asked, pythons = nanoseconds_a_tick([one.clock for one in of_all]), self.filter(table), self.pythons()
         self.readings = [ProcessReading(process, number, table, log, asked, self.began / NANOSECONDS, rate, pythons)
                          for number, (_, process) in enumerate(self.processes, 1)]  # fmt: skip
-        streams = []
-        for reading, (name, _) in zip(self.readings, self.processes):
-            reading.by_position = {} if self.gpu_files else None
-            reading.look_through(threads.get(name, []), told)
-            streams += [as_nested(reading.calls(one, told)) for one in threads.get(name, [])]
+        of_process = {number: threads.get(name, []) for number, (name, _) in enumerate(self.processes, 1)}
+        for reading in self.readings:
+            reading.look_through(of_process[reading.number], told)
         for reading in self.readings:
             reading.say_where_calls_are_missing()
-        yield from self.in_order_of_time(streams, ThreadNames(log) if not self.gpu_files else None)
+        yield from (self.with_gpu if self.gpu_files else self.without_gpu)(of_process, log, told)
         if asked is not None and asked.undecided:
             log.problems["a call that may not be wanted: what --filter looks at was not recorded"] += asked.undecided
 
-    def in_order_of_time(self, streams: Iterable[Iterator[TimedEvent]], names: ThreadNames | None) -> Iterator[Event]:
+    def without_gpu(self, threads: Mapping[int, list[ThreadFile]], log: Log, told: Progress) -> Iterator[Event]:
+        streams = [as_nested(self.readings[number - 1].calls(one, told))
+                   for number, some in threads.items() for one in some]  # fmt: skip
+        return self.in_order_of_time(streams, ThreadNames(log))
+
+    def with_gpu(self, threads: Mapping[int, list[ThreadFile]], log: Log, told: Progress) -> Iterator[Event]:
+        """Of the second half of the work one half is done here, and one as the calls are told."""
+        gpu, names = FolderGpu({one.number: one for one in self.readings}, threads, log), ThreadNames(log)
+
+        def half(count: int) -> None:
+            told(count // 2)
+
+        for one in self.gpu_files:
+            gpu.read(one, self.began / NANOSECONDS, half)
+        gpu.name(names)
+        yield from gpu.with_causes(self.in_order_of_time(gpu.streams(names, half), names))
+
+    def in_order_of_time(self, streams: Iterable[Iterator[TimedEvent]], names: ThreadNames) -> Iterator[Event]:
         """Calls are numbered as they begin, and threads from 1 in the order of their first calls."""
         number = 0
         for _, is_end, call, around in merge(*streams, key=itemgetter(0)):
-            if is_end:
-                self.readings[call.inferior - 1].tell_answers(call)
-            else:
+            reading = self.readings[call.inferior - 1] if call.inferior and call.layer != GPU else None
+            if not is_end:
                 call.number, number = number, number + 1
                 call.parent = None if around is None else around.number
-                if names is not None:
+                if call.layer != GPU:
                     names.name(call)
+                if reading is not None:
+                    reading.begins(call)
+            elif reading is not None:
+                reading.tell_answers(call)
             yield (END if is_end else BEGIN), call
-
-    def with_gpu(self, events: Iterable[Event], log: Log) -> Iterator[Event]:
-        calls = [call for phase, call in events if phase == BEGIN]
-        gpu = FolderGpu(self.gpu_files, self.readings, log, self.began / NANOSECONDS)
-        calls += gpu.calls
-        renumber(calls, gpu.around)
-        gpu.tell_causes()
-        name_threads(calls, log, gpu.lanes)
-        for is_end, call in in_order(calls):
-            yield (END if is_end else BEGIN), call
-        yield from ((END, call) for call in reversed(calls) if call.end is None)
 
     def filter(self, table: api.Table) -> TraceFilter | None:
         if CONDITION not in self.names:
@@ -196,38 +204,3 @@ def nanoseconds_a_tick(clocks: Iterable[ring_words.Words]) -> float:
         if later_ns - ns > longest and FASTEST < found < SLOWEST:
             longest, rate = later_ns - ns, found
     return rate
-
-
-def renumber(calls: list[Call], around: Mapping[int, Call]) -> None:
-    """By time; what called what stays, but that ``around`` has calls (by their id()) in others."""
-    made = list(calls)
-    calls.sort(key=lambda call: call.start)
-    parents = {id(call): made[call.parent] for call in calls if call.parent is not None}
-    parents.update({key: one for key, one in around.items() if key not in parents})
-    for number, call in enumerate(calls):
-        call.number = number
-    for call in calls:
-        call.parent = parents[id(call)].number if id(call) in parents else None
-        call.depth += id(call) in around
-
-
-def name_threads(calls: list[Call], log: Log, lanes: Mapping[int, str]) -> None:
-    """Behind the threads the ``lanes`` of what no thread does."""
-    names = ThreadNames(log)
-    for call in sorted(calls, key=lambda call: id(call) in lanes):
-        names.name(call, lanes.get(id(call), ""))
-
-
-class ThreadNames:
-    def __init__(self, log: Log) -> None:
-        self.log = log
-        self.numbers: dict[tuple[int, int | str], int] = {}
-
-    def name(self, call: Call, lane: str = "") -> None:
-        key = call.inferior, lane or call.lwp
-        if key not in self.numbers:
-            self.numbers[key] = len(self.numbers) + 1
-            details = {"name": lane} if lane else {"lwp": call.lwp}
-            self.log.note("thread", {"thread": self.numbers[key], **details, "inferior": call.inferior,
-                                     "pid": call.pid})  # fmt: skip
-        call.thread = self.numbers[key]

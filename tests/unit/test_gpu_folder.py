@@ -1,0 +1,45 @@
+"""Calls and work of a folder, told one after the other while few of them are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gdbcuda.calls.reader import BEGIN, END, Event, Log
+from gdbcuda.calls.record import Call
+from gdbcuda.calls.sinks import as_nested
+from gdbcuda.gpu.joined_calls import JoinedCall
+from gdbcuda.rings.traced.trace_gpu import FolderGpu, in_each_other, with_seen
+
+
+def made(name: str, start: float, end: float, depth: int = 0) -> Call:
+    call = Call(-1, name, start)
+    call.end, call.ended, call.depth = end, "", depth
+    return call
+
+
+def test_work_that_begins_before_its_call_waits_for_the_calls_number() -> None:
+    """The clocks are some nanoseconds apart."""
+    gpu = FolderGpu({}, {}, Log())
+    work, call, other = (made(name, 1.0, 2.0) for name in ("fill", "cuMemsetD8_v2", "cuInit"))
+    cause = JoinedCall(call)
+    gpu.causes[id(work)] = cause
+    events = [(BEGIN, work), (BEGIN, other), (END, other), (BEGIN, call), (END, work), (END, call)]
+
+    def numbered() -> Iterator[Event]:
+        for event in events:
+            cause.number = 7 if event == (BEGIN, call) else cause.number
+            yield event
+
+    told = [(event, work.arguments.get("call")) for event in gpu.with_causes(numbered())]
+    assert [event for event, _ in told] == events and {number for _, number in told} == {7}
+
+
+def test_calls_that_only_cupti_has_seen_are_around_those_that_are_in_them() -> None:
+    """Also where both begin at one moment, and where one ends as the next begins."""
+    recorded = [made("before", 0.5, 1.0), made("inside", 1.0, 1.5, 1), made("deeper", 1.1, 1.2, 2),
+                made("behind", 2, 3)]  # fmt: skip
+    seen = in_each_other([made("in both", 1.6, 1.7), made("seen", 1.0, 2.0), made("last", 4, 5)])
+    around = {call.name: outer.name if outer else "" for _, is_end, call, outer in
+              as_nested(with_seen(iter(recorded), seen)) if not is_end}  # fmt: skip
+    assert around == {"before": "", "seen": "", "inside": "seen", "deeper": "inside", "in both": "seen", "behind": "",
+                      "last": ""}  # fmt: skip
