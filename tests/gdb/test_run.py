@@ -76,6 +76,33 @@ def test_a_rank_that_dies_is_told_with_its_lines_of_python(local: Scenario, torc
     assert re.search(rf"\[python\] step \(\) at \S*workers.py:{dies}\n", done.stderr)
 
 
+HANGS = """
+import os, signal, sys, time
+def barrier(place):
+    open(place, "w").close()
+    while os.path.exists(place): time.sleep(0.01)
+def find(place):
+    while not os.path.exists(place): time.sleep(0.01)
+    signal.raise_signal(signal.SIGINT)
+(find if os.environ["RANK"] == "1" else barrier)(sys.argv[1])
+"""
+
+
+def test_an_interrupt_says_where_each_rank_stands(
+    local: Scenario, tmp_path: Path, torchrun: Path, keeps_processes_apart: bool
+) -> None:  # fmt: skip
+    """As one who types Ctrl-C since one of them hangs wants to know."""
+    if not keeps_processes_apart:
+        pytest.skip("before gdb 13 one process at a time is watched")
+    script = tmp_path / "hangs.py"
+    script.write_text(HANGS)
+    typist = RunTypist(local, "--", torchrun, 2, script, tmp_path / "waits")
+    typist.end()
+    told = (r"SIGINT in rank 1, process \d+\n  hangs.py:8 in find\(\)\n  .*\n"
+            r"rank 0, process \d+, is at hangs.py:[45] in barrier\(\)\n")  # fmt: skip
+    assert re.search(told, typist.started), typist.started
+
+
 def test_a_thread_of_one_of_several_processes_is_called_as_gdb_calls_it(local: Scenario) -> None:
     done = run(local, "--memory", "--", "sh", "-c", "sh -c 'kill -SEGV $$; :'; exit 0")
     threads = re.findall(r"cuda-log: SIGSEGV in thread (\S+), which has made no recorded call", done.stderr)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import gdb
 
 from gdbcuda.cpython import own_code
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.process import ranks
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text.printable import visible
@@ -14,9 +18,24 @@ UNTOLD: set[str] = set()  # names of those that stop for us alone
 
 
 def text(event: gdb.SignalEvent) -> str:
-    """ "SIGSEGV in rank 1, process 4711", and below it the lines of Python, the innermost first."""
-    who = ", ".join(filter(None, (ranks.here(), f"process {gdb.selected_inferior().pid}")))
-    return "\n".join([visible(f"{event.stop_signal} in {who}"), *python_lines()])
+    """ "SIGSEGV in rank 1, process 4711", and below it the lines of Python, the innermost first. Ctrl-C is typed to see
+    where the ranks stand, and stops in any process: the launcher, mostly."""
+    others = other_ranks() if event.stop_signal == "SIGINT" else ()
+    return "\n".join([visible(f"{event.stop_signal} in {who()}"), *python_lines(), *others])
+
+
+def who() -> str:
+    return ", ".join(filter(None, (ranks.here(), f"process {gdb.selected_inferior().pid}")))
+
+
+def other_ranks() -> Iterator[str]:
+    """ "rank 0, process 4712, is at train.py:41 in step(), torch/…": the first thread of each."""
+    stopped = gdb.selected_inferior().num
+    for one in sorted(gdb.inferiors(), key=lambda one: one.num):
+        with inferiors.selected(one), suppress(gdb.error):
+            if one.num != stopped and one.pid and ranks.here():
+                min(inferiors.threads(), key=lambda thread: thread.num).switch()
+                yield visible(f"{who()}, is at {own_code.callers_text(thread_stacks.calling()) or 'no line of Python'}")
 
 
 def python_lines() -> list[str]:
