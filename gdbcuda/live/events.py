@@ -22,7 +22,7 @@ from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
 from gdbcuda.live.stopping import backtrace, dying, null_calls, stops
 from gdbcuda.live.stopping.returning import call_sites, returns, shown_calls
-from gdbcuda.live.threads import children, lent_registers
+from gdbcuda.live.threads import arrivals, children, lent_registers
 
 recursion.CAUSES.append(recursion_cause.text)
 BETWEEN_COMMANDS = (
@@ -87,6 +87,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         breakpoint_table.on_stop,
         process.on_stop,
         lent_registers.on_stop,
+        arrivals.on_stop,
         if_loaded("recording.call_log", "before_stop"),
         children.forget,
         far_registers.on_stop,

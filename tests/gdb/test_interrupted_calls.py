@@ -170,6 +170,71 @@ def test_a_thread_that_has_ended_since_the_last_stop_counts_no_call_twice(
     assert "signals 3" in text and "exited normally" in text, text
 
 
+# The handler is on a stack of its own, and other threads stop the program while it is there.
+ON_ANOTHER_STACK = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize);
+static volatile int is_over, stops, handled;
+static char other_stack[1 << 16];
+__attribute__((noinline)) static void stop_here(void)
+{
+    stops++;
+}
+static void on_signal(int number)
+{
+    for (int before = stops; number && stops < before + 2;)
+        usleep(100);
+    handled++;
+}
+static void *work(void *argument)
+{
+    unsigned long long found = 0;
+    stack_t other = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
+    sigaltstack(&other, NULL);
+    pthread_sigmask(SIG_UNBLOCK, argument, NULL);
+    for (int i = 0; i < 20; i++)
+        cuMemAlloc_v2(&found, 5);
+    is_over = 1;
+    return argument;
+}
+int main(void)
+{
+    pthread_t thread;
+    sigset_t blocked;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    sigaction(SIGUSR1, &action, NULL);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+    pthread_create(&thread, NULL, work, &blocked);
+    for (; !is_over; stop_here())
+        usleep(1000);
+    pthread_join(thread, NULL);
+    printf("handled %d\\n", handled > 0);
+    return 0;
+}
+"""
+
+
+def test_a_call_in_front_of_a_handler_on_another_stack_counts_once(
+    scenario: Scenario, compile_c, tmp_path: Path
+) -> None:
+    """At the far end of a link gdb forgets at each stop which threads come back from a handler."""
+    hook = compile_c("libhook.so", HOOK, "-shared")
+    program = compile_c("program", ON_ANOTHER_STACK, str(hook), f"-Wl,-rpath,{Path(hook).parent}", "-pthread")
+    go_on = ("python import itertools; [gdb.execute('continue') for _ in "
+             "itertools.takewhile(lambda _: gdb.selected_inferior().pid, itertools.count())]")  # fmt: skip
+    (tmp_path / "signals.py").write_text(EACH_COUNTED.replace("[0, 10] * 5", "[10, 0, 0] * 4"))
+    words = (f"source {tmp_path}/signals.py", "set cuda-guard off", "handle SIGUSR1 nostop noprint pass",
+             "cuda-break cuMemAlloc if nth == 21")  # fmt: skip
+    text = scenario.run(program, *words, "break stop_here", "RUN", go_on, hook=hook)
+    assert "\nBreakpoint 1  hook" not in text and "exited normally" in text, text
+    assert "handled 1" in text, text
+
+
 # Behind each call is another sort of instruction.
 WAITED = """
 #include <pthread.h>

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import gdb
 
 from gdbcuda.live.host import inferiors
+from gdbcuda.live.threads import call_registers
 
 MOST_FRAMES = 500
 
@@ -113,4 +114,4 @@ def is_unreadable(threads: dict[int, list[Position] | None]) -> bool:
 
 
 def position_of(frame: gdb.Frame) -> Position:
-    return int(frame.pc()), int(frame.read_register("rsp")) & (1 << 64) - 1
+    return int(frame.pc()), call_registers.stack_pointer(frame)
