@@ -43,13 +43,14 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def test_for_a_time_and_again(working, tmp_path: Path) -> None:
-    program = working()
+    program = working(RANK="3")
     for folder in (tmp_path / "first", tmp_path / "second"):
         done = gdbcuda("trace", "-p", program.pid, "--for", "1s", "-o", folder)
         told = rf"gdbcuda: recording \d+ functions of process {program.pid} into .*, for 1 s\n"
         assert done.returncode == 0 and done.stdout == "" and re.match(told, done.stderr), done
         assert_counts_up(calls(folder))
         assert program.driver_code() == program.code
+        assert ', rank 3"}' in gdbcuda("log", "export", folder, "--format", "chrome").stdout
     program.goes_on()
 
 

@@ -25,8 +25,14 @@ def here() -> str:
 
 
 def looked_up() -> str:
+    return rank_names.label(variables().get)
+
+
+def variables() -> dict[str, str]:
+    """Those that name a rank, as the selected process has them now."""
     try:
         present = dict(text.partition(b"=")[::2] for _, text in environment_variables.current())
     except (UserError, Unreadable, gdb.error):
-        return ""
-    return rank_names.label(lambda name: present.get(name.encode(), b"").decode(errors="replace"))
+        return {}
+    return {name: present[name.encode()].decode(errors="replace")
+            for name in (*rank_names.GLOBAL, *rank_names.LOCAL) if name.encode() in present}  # fmt: skip

@@ -17,11 +17,13 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
+from gdbcuda.live.process import ranks
 from gdbcuda.live.recording.entries import function_slots
 from gdbcuda.live.recording.in_process.past_gdb import write, write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.rings.ring_layout import (
     A_FUNCTION,
+    A_RANK,
     AN_OBJECT,
     ENTRY,
     MOST_ENTRIES,
@@ -40,10 +42,11 @@ LONGEST_FOLDER = TRACE["PLACES"] * WORD
 
 @dataclass
 class ToldEntries:
-    """What the process has been told: objects by (file, base) with their numbers, and slots."""
+    """What the process has been told: objects by (file, base) with their numbers, slots, its rank."""
 
     objects: dict[tuple[str, int], int] = field(default_factory=dict)
     slots: set[int] = field(default_factory=set)
+    rank: bool = False
 
 
 TOLD: PerInferior[ToldEntries] = PerInferior(ToldEntries)
@@ -94,6 +97,7 @@ def begin(state: RingProcess, folder: str, last: int, callers: int) -> None:
     write_word(state.reader.state + STATE["CALLERS"] * WORD, callers)
     TOLD().objects.clear()
     TOLD().slots.clear()
+    TOLD().rank = False
 
 
 def tell(state: RingProcess) -> None:
@@ -102,7 +106,7 @@ def tell(state: RingProcess) -> None:
     base, told = function_slots.require(TRACE_SYMBOL), TOLD()
     pid, file, _ = state.reader.words(base + TRACE["PID"] * WORD, 3)
     count = state.reader.words(base + TRACE["ENTRIES_COUNT"] * WORD, 1)[0]
-    made = b"".join([*objects(told, count), *functions(told, state)])
+    made = b"".join([*objects(told, count), *functions(told, state), *rank(told)])
     number = len(made) // (ENTRY["SIZE"] * WORD)
     if not number or count + number > MOST_ENTRIES:
         return
@@ -130,6 +134,14 @@ def functions(told: ToldEntries, state: RingProcess) -> Iterator[bytes]:
         if slot not in told.slots and spot is not None and spot.file == file:
             told.slots.add(slot)
             yield entry(A_FUNCTION, slot, address, numbers.get(spot.file, 0), symbol)
+
+
+def rank(told: ToldEntries) -> Iterator[bytes]:
+    """As the recorder notes it where it is there from the start."""
+    named = {} if told.rank else ranks.variables()
+    told.rank = True
+    for name, value in named.items():
+        yield entry(A_RANK, 0, 0, 0, f"{name}={value}"[: LONGEST - 1])
 
 
 def entry(kind: int, number: int, address: int, where: int, text: str) -> bytes:
