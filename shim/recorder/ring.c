@@ -217,13 +217,23 @@ static word *made_or_found(void)
     return ring;
 }
 
+word signals_held(void)
+{
+    return change_mask(SIG_BLOCK, ~OF_PROCESSOR);
+}
+
+void signals_come(word before)
+{
+    change_mask(SIG_SETMASK, before);
+}
+
 /* A file of some megabytes takes milliseconds: the calls of signal handlers would have no ring meanwhile. */
 word *ring_made(void)
 {
     if (gdbcuda_ring != BUSY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
-        word before = change_mask(SIG_BLOCK, ~OF_PROCESSOR);
+        word before = signals_held();
         word *ring = made_or_found();
-        change_mask(SIG_SETMASK, before);
+        signals_come(before);
         if (ring)
             return ring;
     }

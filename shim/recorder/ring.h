@@ -26,6 +26,9 @@ static inline word ring_size(word records)
 
 /* Makes the calling thread's; 0 where there is none, which is counted. */
 word *ring_made(void);
+/* But those that the processor sends; the second with what the first has said. */
+word signals_held(void);
+void signals_come(word before);
 
 static inline word *ring_here(void)
 {

@@ -203,13 +203,14 @@ static void write_process(struct trace *trace, long file)
         write_entry(trace, file, i);
 }
 
-/* Another thread makes it: it is waited for. Not for ever: a signal handler may have interrupted that thread. */
+/* Another thread makes it: it is waited for. Not for ever: a debugger may hold that thread. */
 static int is_another_making(struct trace *trace, word pid)
 {
+    const struct timespec soon = {0, 1000000};
     if (__atomic_exchange_n(&trace->making, pid, __ATOMIC_SEQ_CST) != pid)
         return 0;
     for (word i = 0; i < MOST_WAITS && __atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) != pid; i++)
-        CALL(sched_yield, 0);
+        CALL(nanosleep, &soon, 0);
     return 1;
 }
 
@@ -226,13 +227,10 @@ static word number_of_process(const struct trace *trace)
     return FAILED(number) ? 0 : (word)number;
 }
 
-int trace_process_file(struct trace *trace)
+static void make_process_file(struct trace *trace, word pid)
 {
-    word pid = (word)CALL(getpid, 0);
-    if (trace->pid && is_file_of_this_memory())
-        return trace->file != 0;
-    if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) == pid || is_another_making(trace, pid))
-        return trace->pid == pid && trace->file != 0;
+    if (is_another_making(trace, pid))
+        return;
     trace->file = 0;
     int may_be = trace->folder[0] && trace_may_grow(FILE_HEADER);
     for (word number = 1; may_be && number < MOST_FILES; number++) {
@@ -249,7 +247,20 @@ int trace_process_file(struct trace *trace)
     }
     remember_this_memory();
     __atomic_store_n(&trace->pid, pid, __ATOMIC_RELEASE);
-    return trace->file != 0;
+}
+
+/* Signals wait meanwhile: the calls of a handler would wait for their own thread, and its ring would have no file. */
+int trace_process_file(struct trace *trace)
+{
+    word pid = (word)CALL(getpid, 0);
+    if (trace->pid && is_file_of_this_memory())
+        return trace->file != 0;
+    if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) != pid) {
+        word before = signals_held();
+        make_process_file(trace, pid);
+        signals_come(before);
+    }
+    return trace->pid == pid && trace->file != 0;
 }
 
 static void fill(word *entry, word number, word address, word object, const char *text)

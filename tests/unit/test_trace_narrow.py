@@ -1,4 +1,4 @@
-"""gdbcuda trace of programs that leave it little: a stack of some KB, files without size, no way to its folder."""
+"""gdbcuda trace of programs that leave it little: stack, size of files, a way to its folder, peace from signals."""
 
 from __future__ import annotations
 
@@ -20,18 +20,26 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 int cuDriverGetVersion(int *), cuDeviceGetCount(int *);
 static ucontext_t here, there;
+static volatile int made;
 static void calls(void)
 {
     for (int i = 0, value; i < 3; i++)
-        if (cuDriverGetVersion(&value))
+        if (made++, cuDriverGetVersion(&value))
             abort();
 }
-static void handler(int number) { (void)number, calls(); }
+static void handler(int number)
+{
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    calls();
+    if (number == SIGALRM && made > 100) /* a slow machine comes to nothing else */
+        setitimer(ITIMER_REAL, &never, NULL);
+}
 static void *thread(void *unused) { return calls(), unused; }
 static void on_own_stack(unsigned size)
 {
@@ -54,6 +62,15 @@ static void thread_and_child(void)
         calls(), _exit(0);
     wait(NULL);
 }
+static void interrupted(void)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    sigaction(SIGALRM, &action, NULL), setitimer(ITIMER_REAL, &often, NULL);
+    calls();
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("%d\n", made), fflush(stdout), _exit(0);
+}
 int main(int count, char **words)
 {
     const struct rlimit none = {0, 0};
@@ -65,6 +82,8 @@ int main(int count, char **words)
         calls(), setrlimit(RLIMIT_FSIZE, &none), cuDeviceGetCount(&count), thread_and_child();
     else if (!strcmp(words[1], "moved"))
         calls(), rename(words[2], words[3]), thread_and_child(), rename(words[3], words[2]);
+    for (int children = 40; !strcmp(words[1], "signals") && children; children--)
+        fork() ? wait(NULL) : (interrupted(), 0);
     return 7;
 }
 """
@@ -102,3 +121,10 @@ def test_of_later_threads_and_children_it_is_said(trace: Trace, narrow: Path, tm
     said = found.log("show").stderr
     what = "no room for their calls, or no way to the folder"
     assert re.search(rf"2 threads of process \d+ or its children: {what}", said)
+
+
+def test_signals_come_while_the_first_function_is_bound(trace: Trace, narrow: Path) -> None:
+    """Their handler calls it too, every 50 us."""
+    found = trace(narrow, "signals", options=("--last", "1000"))
+    assert (found.done.returncode, found.done.stderr) == (7, "")
+    assert found.counts()["cuDriverGetVersion"] == sum(map(int, found.done.stdout.split()))
