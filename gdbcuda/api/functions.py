@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from gdbcuda.api.notes import ApiNotes, FunctionNotes, ParameterNotes
 from gdbcuda.api.spelling import Types
 from gdbcuda.api.types import Type
+from gdbcuda.text.patterns import pattern
 
-SUFFIX = re.compile(r"(_v\d+)?(_pt[sd][zs])?$")
+SUFFIX = pattern(r"(_v\d+)?(_pt[sd][zs])?$")
 STREAM_SUFFIXES = ("_ptsz", "_ptds")
 
 

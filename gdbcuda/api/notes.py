@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gdbcuda.errors import UserError
+from gdbcuda.text.patterns import pattern
 
 NOTES = os.path.join(os.path.dirname(__file__), "notes.txt")
-LENGTH = re.compile(r"\[(\w+)(:bytes)?\]$")
-FLAGS = re.compile(r"flags\((.+)\)$")
-NAMED = re.compile(r"named\((.+)\)$")
+LENGTH = pattern(r"\[(\w+)(:bytes)?\]$")
+FLAGS = pattern(r"flags\((.+)\)$")
+NAMED = pattern(r"named\((.+)\)$")
 
 
 class ParameterNotes(NamedTuple):
@@ -85,13 +86,13 @@ class ApiNotes:
         return self._raw
 
     def _index(self, index: int, patterns: list[str], rest: list[str]) -> None:
-        for pattern in patterns:
-            if "*" in pattern:
-                head, _, behind = pattern.partition("*")
-                self._globs.setdefault(head, []).append((index, behind and pattern))
+        for glob in patterns:
+            if "*" in glob:
+                head, _, behind = glob.partition("*")
+                self._globs.setdefault(head, []).append((index, behind and glob))
                 self._head_lengths.add(len(head))
             else:
-                self._exact.setdefault(pattern, []).append(index)
+                self._exact.setdefault(glob, []).append(index)
         for release in releases_in(rest):
             self._releases.setdefault(release, []).extend(patterns)
 

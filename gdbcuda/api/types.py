@@ -5,11 +5,12 @@ Everything is LP64 little endian; x86-64 and aarch64 agree on every size and off
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-TAG = re.compile(r"\b(struct|union|enum) ")
+from gdbcuda.text.patterns import pattern
+
+TAG = pattern(r"\b(struct|union|enum) ")
 
 
 FEWEST_BITS = 3  # with 1 and 2 alone nobody knows whether 3 is both or neither

@@ -6,28 +6,30 @@ import os
 import re
 from functools import lru_cache
 
+from gdbcuda.text.patterns import pattern
+
 # auditwheel puts eight digits of the file's hash behind the name of a library that it copies into a wheel.
 _LIBRARIES = {
-    "driver": re.compile(r"libcuda(-[0-9a-f]{8})?\.so"),
-    "nvml": re.compile(r"libnvidia-ml(-[0-9a-f]{8})?\.so"),
-    "runtime": re.compile(r"libcudart(-[0-9a-f]{8})?\.so"),
+    "driver": pattern(r"libcuda(-[0-9a-f]{8})?\.so"),
+    "nvml": pattern(r"libnvidia-ml(-[0-9a-f]{8})?\.so"),
+    "runtime": pattern(r"libcudart(-[0-9a-f]{8})?\.so"),
 }
-_LOADER = re.compile(r"ld[-.]|ld64")
-_VDSO = re.compile(r"linux-(vdso|gate)\.so|system-supplied DSO")  # the kernel's; the last is gdb's name
+_LOADER = pattern(r"ld[-.]|ld64")
+_VDSO = pattern(r"linux-(vdso|gate)\.so|system-supplied DSO")  # the kernel's; the last is gdb's name
 _SANITIZERS = ("asan", "tsan", "ubsan", "lsan", "hwasan")
-_SANITIZER = re.compile(rf"lib({'|'.join(_SANITIZERS)}|clang_rt\.\w*san[\w.-]*)\.so")
-_LEAKS = re.compile(r"lib(?:clang_rt\.)?([al]san)\b")  # clang's: libclang_rt.asan-x86_64.so
+_SANITIZER = pattern(rf"lib({'|'.join(_SANITIZERS)}|clang_rt\.\w*san[\w.-]*)\.so")
+_LEAKS = pattern(r"lib(?:clang_rt\.)?([al]san)\b")  # clang's: libclang_rt.asan-x86_64.so
 # What programs compute with: it makes calls of its own for what it was asked.
-_COMPUTE = re.compile(r"lib(cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cutensor\w*|nccl|npp\w+|nvrtc|"
+_COMPUTE = pattern(r"lib(cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cutensor\w*|nccl|npp\w+|nvrtc|"
                       r"nvJitLink|nvjpeg|nvinfer\w*|cufile|nvshmem\w*)(-[0-9a-f]{8})?\.so")  # fmt: skip
 _SYSTEM = ("c", "m", "dl", "rt", "pthread", "gcc_s", "stdc++", "util", "resolv", "anl")
 _LAYERS = (
-    ("runtime", re.compile(r"libcudart[.-]")),
-    ("driver", re.compile(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)(-[0-9a-f]{8})?\.so")),
+    ("runtime", pattern(r"libcudart[.-]")),
+    ("driver", pattern(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)(-[0-9a-f]{8})?\.so")),
     ("system", _LOADER),
     ("system", _VDSO),
-    ("system", re.compile(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)[-.]")),
-    ("system", re.compile(r"libgdbcuda(-trace|-gpu)?\.so")),  # ours, for guards and for what is recorded
+    ("system", pattern(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)[-.]")),
+    ("system", pattern(r"libgdbcuda(-trace|-gpu)?\.so")),  # ours, for guards and for what is recorded
     ("system", _SANITIZER),
 )
 # What comes with the machine or a compiler, as far as C can tell by the first letters: none of it makes a sandbox.

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from typing import Callable, Generic, TypeVar
 
 from gdbcuda.errors import UserError
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.units import multiplier
 
 T = TypeVar("T")
-SIZED = re.compile(r"(0[xX][0-9a-fA-F]+(?![a-zA-Z])|[0-9]+)([a-zA-Z]*)")
+SIZED = pattern(r"(0[xX][0-9a-fA-F]+(?![a-zA-Z])|[0-9]+)([a-zA-Z]*)")
 Completer = Callable[[str], Iterable[str]]
 
 
@@ -105,7 +106,7 @@ def number(shown: str, example: str, complete: Completer = nothing) -> ArgumentT
     return ArgumentType(shown, whole, "a number", example, complete)
 
 
-DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)?", re.ASCII)
+DURATION = pattern(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)?", re.ASCII)
 SECONDS_IN = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 TIME = ArgumentType("TIME", seconds, "a time such as 10s, 500ms or 2m", "10s")
 NUMBER = number("N", "8")

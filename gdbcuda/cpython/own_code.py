@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from gdbcuda.cpython.thread_frames import PythonFrame
+from gdbcuda.text.patterns import pattern
 
 NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
-INSTALLED = re.compile(r".*/(?:site|dist)-packages/")
-STANDARD = re.compile(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
-STARTS_WORKERS = re.compile(r"multiprocessing/")  # by python -c, a line of Python's own
+INSTALLED = pattern(r".*/(?:site|dist)-packages/")
+STANDARD = pattern(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
+STARTS_WORKERS = pattern(r"multiprocessing/")  # by python -c, a line of Python's own
 # packages that make calls as they are told
-FOR_OTHERS = re.compile(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxlib|numpy|pynvml)[/.]")
+FOR_OTHERS = pattern(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxlib|numpy|pynvml)[/.]")
 
 
 def is_own(frame: PythonFrame) -> bool:

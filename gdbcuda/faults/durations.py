@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from gdbcuda.errors import UserError
+from gdbcuda.text.patterns import pattern
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s)", re.ASCII)
+DURATION = pattern(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s)", re.ASCII)
 LONGEST = 60 * UNITS["s"]  # to let a process go gdb waits for a thread that waits
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,10 +11,11 @@ from gdbcuda.command_line.argument_types import bytes_of
 from gdbcuda.errors import UserError
 from gdbcuda.faults.fault_plan import FaultPlan, require_status
 from gdbcuda.machine import abi
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.sentences import meant, some
 
-STEP = re.compile(r"(?:\.|->)([A-Za-z_]\w*)|\[(\d+)\]")
-PATH = re.compile(rf"([A-Za-z_]\w*)((?:{STEP.pattern})*)")
+STEP = pattern(r"(?:\.|->)([A-Za-z_]\w*)|\[(\d+)\]")
+PATH = pattern(rf"([A-Za-z_]\w*)((?:{STEP.pattern})*)")
 WORDS = {"NULL": 0, "nullptr": 0, "false": 0, "true": 1}
 FRACTIONS = {4: "<f", 8: "<d"}
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.faults.fault_plan import require_status
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.sentences import meant
 
-NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+NUMBER = pattern(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 LOWEST, HIGHEST = -(1 << 31), (1 << 32) - 1  # of an enum's 32 bits
 
 

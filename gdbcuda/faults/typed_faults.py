@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from gdbcuda.errors import UserError
+from gdbcuda.text.patterns import pattern
 
-IF = re.compile(r"(?:^|\s)if(?=[\s(]|$)")
-ASSIGNED = re.compile(r"\s(\*?[A-Za-z_][\w.\[\]>-]*)\s*=\s*([^\s=,][^\s,]*),?(?:\s+on\s+return(?=\s|$))?")
-NO_FUNCTION = re.compile(r"\s*[A-Za-z_][\w.\[\]>-]*\s*=")
-WITH = re.compile(r"\swith(?:\s+(\S+)|\s*$)")
+IF = pattern(r"(?:^|\s)if(?=[\s(]|$)")
+ASSIGNED = pattern(r"\s(\*?[A-Za-z_][\w.\[\]>-]*)\s*=\s*([^\s=,][^\s,]*),?(?:\s+on\s+return(?=\s|$))?")
+NO_FUNCTION = pattern(r"\s*[A-Za-z_][\w.\[\]>-]*\s*=")
+WITH = pattern(r"\swith(?:\s+(\S+)|\s*$)")
 
 
 def status_as_option(text: str, example: str) -> str:

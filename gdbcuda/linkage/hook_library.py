@@ -6,7 +6,6 @@ block of bytes, and only what looks like an API function is looked up. (System V
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterable, Set
 
@@ -15,12 +14,13 @@ from gdbcuda.files.reading import Source, open_source
 from gdbcuda.linkage.dynamic_section import DT_STRSZ, LoadedDynamic
 from gdbcuda.linkage.dynamic_symbols import Symbols
 from gdbcuda.linkage.image import DT_STRTAB, PT_DYNAMIC, PT_LOAD, Image, header_table, program_rows
+from gdbcuda.text.patterns import pattern
 
 ELF64 = b"\x7fELF\x02\x01"
 PIECE = 16 << 10  # bytes of a file that are read at once
 # Bytes of strings that are searched, where reading them costs little and where it costs packets; beyond: TELLTALES.
 IN_FILE, IN_MEMORY = 4 << 20, 16 << 10
-API_NAME = re.compile(rb"(?:cu|cuda|nvml)[A-Z]\w*(?=\0)")
+API_NAME = pattern(rb"(?:cu|cuda|nvml)[A-Z]\w*(?=\0)")
 # One function of each kind that a hook library is likely to define, for where searching all strings costs too much.
 TELLTALES = ("cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuLaunchKernel", "nvmlInit_v2", "nvmlInitWithFlags",
              "cudaMalloc")  # fmt: skip

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 from typing import Callable
 
+from gdbcuda.text.patterns import pattern
+
 SIZE = 24  # bytes that hold the longest of the forms, behind an endbr64
 MASK = (1 << 64) - 1
 MOST_JUMPS = 4  # through an island near the function, and on
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
-NEAR = re.compile(rb"\xe9(....)", re.DOTALL)  # jmp rel32
-THROUGH = re.compile(rb"\xff\x25(....)", re.DOTALL)  # jmp *rel32(%rip)
-BY_RAX = re.compile(rb"\x48\xb8(.{8})(?:\xff\xe0|\x50\xc3)", re.DOTALL)  # movabs, %rax; jmp *%rax, or push and ret
-BY_R10 = re.compile(rb"\x49\xba(.{8})\x41\xff\xe2", re.DOTALL)
-BY_R11 = re.compile(rb"\x49\xbb(.{8})\x41\xff\xe3", re.DOTALL)
+NEAR = pattern(rb"\xe9(....)", re.DOTALL)  # jmp rel32
+THROUGH = pattern(rb"\xff\x25(....)", re.DOTALL)  # jmp *rel32(%rip)
+BY_RAX = pattern(rb"\x48\xb8(.{8})(?:\xff\xe0|\x50\xc3)", re.DOTALL)  # movabs, %rax; jmp *%rax, or push and ret
+BY_R10 = pattern(rb"\x49\xba(.{8})\x41\xff\xe2", re.DOTALL)
+BY_R11 = pattern(rb"\x49\xbb(.{8})\x41\xff\xe3", re.DOTALL)
 # a breakpoint's, too
-BEGINNINGS = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?(?:[\xe9\x68\xcc]|\xff\x25|\x48\xb8|\x49[\xba\xbb])")
-PUSHED = re.compile(rb"\x68(....)\xc7\x44\x24\x04(....)\xc3", re.DOTALL)  # push; movl, 4(%rsp); ret
+BEGINNINGS = pattern(rb"(?:\xf3\x0f\x1e\xfa)?(?:[\xe9\x68\xcc]|\xff\x25|\x48\xb8|\x49[\xba\xbb])")
+PUSHED = pattern(rb"\x68(....)\xc7\x44\x24\x04(....)\xc3", re.DOTALL)  # push; movl, 4(%rsp); ret
 FORMS = (NEAR, THROUGH, BY_RAX, BY_R10, BY_R11, PUSHED)
 POINTER = 8
 
@@ -50,11 +52,15 @@ def one_jump(read: Callable[[int, int], bytes], address: int) -> int | None:
     if found is None:
         return None
     code, end = found
-    if code.re is NEAR:
+    if is_of(code, NEAR):
         return address + end + word(code[1], signed=True) & MASK
-    if code.re is THROUGH:
+    if is_of(code, THROUGH):
         return word(read(address + end + word(code[1], signed=True) & MASK, 8))
-    return word(code[1] + code[2]) if code.re is PUSHED else word(code[1])
+    return word(code[1] + code[2]) if is_of(code, PUSHED) else word(code[1])
+
+
+def is_of(jump: re.Match[bytes], form: re.Pattern[bytes]) -> bool:
+    return jump.re.pattern == form.pattern
 
 
 def first_jump(code: bytes) -> tuple[re.Match[bytes], int] | None:
@@ -70,7 +76,7 @@ def size(code: bytes) -> int:
     if found is None:
         return 0
     jump, end = found
-    between = word(jump[1], signed=True) if jump.re is THROUGH else -1
+    between = word(jump[1], signed=True) if is_of(jump, THROUGH) else -1
     return end + between + POINTER if 0 <= between <= SIZE else end
 
 

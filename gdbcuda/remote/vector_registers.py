@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from gdbcuda.text.patterns import pattern
+
 WITHOUT_AVX512 = "glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX512BW"
 TUNABLES = "GLIBC_TUNABLES"
 ADVICE = (
@@ -17,8 +19,8 @@ ADVICE = (
     "         is stopped writes zeros, without gdbcuda too. Take a newer one, or start the program with\n"
     f"         {TUNABLES}={WITHOUT_AVX512}  (cuda-help gdbs)\n"
 )
-LAID_OUT_BY_AMD = re.compile(r"^vendor_id\s*:\s*(AuthenticAMD|HygonGenuine)$", re.MULTILINE)
-HAS_AVX512 = re.compile(r"^flags\s*:.*\bavx512vl\b", re.MULTILINE)
+LAID_OUT_BY_AMD = pattern(r"^vendor_id\s*:\s*(AuthenticAMD|HygonGenuine)$", re.MULTILINE)
+HAS_AVX512 = pattern(r"^flags\s*:.*\bavx512vl\b", re.MULTILINE)
 
 
 def are_lost_on(cpuinfo: str) -> bool:

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-TEMPLATE = re.compile(r"<[^<>]*>")
-CLONE = re.compile(r"( \[clone [^]]*\])+$")
-TAG = re.compile(r"\[abi:\w+\]")
-NAME_START = re.compile(r"[A-Za-z_:~]|\(anonymous$")
-NAMED_OPERATOR = re.compile(  # new, delete[], a conversion: their names have blanks
+from gdbcuda.text.patterns import pattern
+
+TEMPLATE = pattern(r"<[^<>]*>")
+CLONE = pattern(r"( \[clone [^]]*\])+$")
+TAG = pattern(r"\[abi:\w+\]")
+NAME_START = pattern(r"[A-Za-z_:~]|\(anonymous$")
+NAMED_OPERATOR = pattern(  # new, delete[], a conversion: their names have blanks
     r"\boperator\s+(?:(?:const|volatile)\s+)*(?:(?:unsigned|signed|long|short)(?:\s+(?:unsigned|long|short|int|char|double)\b)*"
     r"|[A-Za-z_][\w:]*)(?:\s+const\b)?(?:\[\])?\**"
 )
-CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
-OPERATOR_BEGUN = re.compile(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
-OPERATOR = re.compile(r"\boperator\b")
-IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+CALL_OPERATOR = pattern(r"\boperator\s*\(\s*\)")
+OPERATOR_BEGUN = pattern(r"operator(?:[^\w\s()\[\]]{0,2}|[(\[])$")
+OPERATOR = pattern(r"\boperator\b")
+IDENTIFIER = pattern(r"[A-Za-z_]\w*")
 UNNAMED = "(anonymous namespace)"
 HELD = "\0"  # what no name has
 LONGEST = 72  # columns of a name in a table

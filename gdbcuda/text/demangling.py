@@ -11,14 +11,15 @@ import re
 from typing import Any
 
 from gdbcuda.text.cplusplus import whole
+from gdbcuda.text.patterns import pattern
 
 CUT = "…"  # at the end of a text of which the recorder has kept the first bytes
-UNNAMED = re.compile(r"_GLOBAL__N_\w*")
+UNNAMED = pattern(r"_GLOBAL__N_\w*")
 LIBRARY = "libstdc++.so.6"
-HASH = re.compile(r"::h[0-9a-f]{16}$")
-HASHED = re.compile(r"17h[0-9a-f]{16}E")
+HASH = pattern(r"::h[0-9a-f]{16}$")
+HASHED = pattern(r"17h[0-9a-f]{16}E")
 ESCAPES = {"LT": "<", "GT": ">", "RF": "&", "BP": "*", "C": ",", "LP": "(", "RP": ")", "SP": "@"}
-ESCAPED = re.compile(rf"\$({'|'.join(ESCAPES)}|u([0-9a-f]{{1,5}}))\$")
+ESCAPED = pattern(rf"\$({'|'.join(ESCAPES)}|u([0-9a-f]{{1,5}}))\$")
 
 
 @functools.lru_cache(maxsize=65536)

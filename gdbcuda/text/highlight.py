@@ -12,6 +12,7 @@ from itertools import chain, groupby, zip_longest
 from operator import itemgetter
 from typing import Any
 
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.printable import visible
 from gdbcuda.text.render import colour
 
@@ -26,7 +27,7 @@ ROLES = {
     "Token.Name.Tag": "title",  # a key of JSON
 }
 LONGEST = {C: 1000, JSON: 20_000}  # characters of a line in colour: C's lexer may take the square of a line's length
-NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?![\w.])")
+NUMBER = pattern(r"(?<![\w.])(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?![\w.])")
 STAND_IN = "5757575757575757575"  # for a number
 PAGE_STYLES = ("default", "monokai")  # of pygments, on light and on dark
 

@@ -11,10 +11,11 @@ Our colours are told from those of others by a number that nobody outside of thi
 from __future__ import annotations
 
 import os
-import re
+
+from gdbcuda.text.patterns import pattern
 
 _OURS = str(int.from_bytes(os.urandom(4), "little"))  # a first parameter of SGR, so that all know it for no text
-OUR_COLOUR = re.compile(rf"(\x1b\[{_OURS};[0-9;]*m)")
+OUR_COLOUR = pattern(rf"(\x1b\[{_OURS};[0-9;]*m)")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNDECODED = range(0xDC80, 0xDD00)  # bytes that are no UTF-8, as surrogateescape has them
 

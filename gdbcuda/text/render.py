@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Callable
 
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.printable import coloured, visible, visible_in_colour, visible_without_colour
 
 # Roles to SGR codes of ECMA-48, the sixteen colours only: they follow the user's terminal theme.
@@ -33,10 +33,10 @@ ROLES = {
     "layer-driver": "36",
     "layer-system": "2",
 }
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-FOLD = re.compile(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
-STAYS = re.compile(r"  [^\s(\d#]|    (?:\$|\(gdb\)) ")
-WORD = re.compile(r"\s*\S+(?: [um]?s\b)?")  # 12.3 us stays together
+ESCAPE = pattern(r"\x1b\[[0-9;]*m")
+FOLD = pattern(r"\s*(?:[-+] )?(#\d+\s+)?")  # what a folded line stays behind
+STAYS = pattern(r"  [^\s(\d#]|    (?:\$|\(gdb\)) ")
+WORD = pattern(r"\s*\S+(?: [um]?s\b)?")  # 12.3 us stays together
 HEADER_PADDING = "  "  # tabulate makes a column two wider than its title
 MOST_TABULATED = 1000  # rows; of 160,000 tabulate takes 12 s, `columns` 3
 NARROWEST = 16  # columns; narrower than that, wrapped text is hard to read

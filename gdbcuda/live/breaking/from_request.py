@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import shlex
 from collections.abc import Callable, Container
 
@@ -29,10 +28,11 @@ from gdbcuda.live.stopping.returning import returns
 from gdbcuda.live.threads import children
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.sentences import some
 
 MOST_FRAMES = 200
-CALLER = re.compile(r"\bcaller\b")
+CALLER = pattern(r"\bcaller\b")
 # By command: makes a breakpoint what its words ask for, which `save breakpoints` has kept.
 ADOPTERS: dict[str, Callable[[gdb.Breakpoint, str], None]] = {}
 

@@ -17,18 +17,19 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
 from gdbcuda.text import units
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import some
 
 if TYPE_CHECKING:
     from gdbcuda.elf import Elf
 
-TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
-OPTION = re.compile(r"[\w)\]]\s+--([a-z][a-z-]*)(?:\s+\w+)?\s*$")
-SIZE = re.compile(r"(?<![\w.])(\d+)([kKmMgGtTpP](?:[iI]?[bB])?)\b")
-NAME = re.compile(r"(?<![\w$])[A-Za-z_]\w*")
-MEMBERS = re.compile(r"(?:(?:\.|->|::)\s*~?[A-Za-z_]\w*)+")
-CAST = re.compile(r"\(\s*[A-Za-z_][\w\s]*\)\s*[\w(]|\*\s*\)|\b(?:struct|union|enum|class|sizeof)\b")
+TEXT = pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
+OPTION = pattern(r"[\w)\]]\s+--([a-z][a-z-]*)(?:\s+\w+)?\s*$")
+SIZE = pattern(r"(?<![\w.])(\d+)([kKmMgGtTpP](?:[iI]?[bB])?)\b")
+NAME = pattern(r"(?<![\w$])[A-Za-z_]\w*")
+MEMBERS = pattern(r"(?:(?:\.|->|::)\s*~?[A-Za-z_]\w*)+")
+CAST = pattern(r"\(\s*[A-Za-z_][\w\s]*\)\s*[\w(]|\*\s*\)|\b(?:struct|union|enum|class|sizeof)\b")
 OF_C = frozenset(("struct", "union", "enum", "class", "const", "volatile", "sizeof", "this"))
 OF_OURS = frozenset(("caller", "nth", "every", "after", "thread"))
 HAVE_NAMES = (".debug_str", ".debug_info", ".debug_macro", ".strtab", ".dynstr")

@@ -24,8 +24,9 @@ from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names
 from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.stopping.returning import call_sites
+from gdbcuda.text.patterns import pattern
 
-SAVED = re.compile(r'\$_cuda_break\("((?:[^"\\]|\\.)*)"\)(?: && \((.*)\))?$', re.DOTALL)
+SAVED = pattern(r'\$_cuda_break\("((?:[^"\\]|\\.)*)"\)(?: && \((.*)\))?$', re.DOTALL)
 
 
 class Aside(NamedTuple):

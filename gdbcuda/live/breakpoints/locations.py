@@ -10,6 +10,7 @@ import gdb
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.threads import children
+from gdbcuda.text.patterns import pattern
 
 LISTS = hasattr(gdb, "BreakpointLocation")  # before gdb 13 only its commands know the places of one
 
@@ -75,8 +76,8 @@ def describe(places: list[Location], number: int) -> None:
 
 
 PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: +in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
-SEVERAL = re.compile(rf"^\d+\.(\d+)\s+{PLACE}", re.MULTILINE)
-ONE = re.compile(rf"^\d+\s+.*?\s{PLACE}", re.MULTILINE)
+SEVERAL = pattern(rf"^\d+\.(\d+)\s+{PLACE}", re.MULTILINE)
+ONE = pattern(rf"^\d+\s+.*?\s{PLACE}", re.MULTILINE)
 
 
 def parse(number: int) -> list[Location]:

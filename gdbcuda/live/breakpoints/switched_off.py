@@ -7,13 +7,12 @@ re-setting breakpoint", and so as not to say it ten times the breakpoint is off 
 
 from __future__ import annotations
 
-import re
-
 import gdb
 
 from gdbcuda.live.breakpoints import locations
+from gdbcuda.text.patterns import pattern
 
-EXPLICIT = re.compile(r"^(?:-qualified )?-function ")  # which gdb.decode_line does not read
+EXPLICIT = pattern(r"^(?:-qualified )?-function ")  # which gdb.decode_line does not read
 _seen: dict[int, tuple[bool, int]] = {}  # enabled, hits; by number
 _off: set[int] = set()  # by gdb
 

@@ -16,11 +16,12 @@ import gdb
 from gdbcuda.live import process
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 
-OF_DATA = re.compile(r"^\[ *\d+\] [DBdb] (0x[0-9a-f]+) (\S+)", re.MULTILINE)
-NO_VARIABLE = re.compile(r"_ZT|_ZG|.*@plt$")  # tables of classes, guards of static variables
+OF_DATA = pattern(r"^\[ *\d+\] [DBdb] (0x[0-9a-f]+) (\S+)", re.MULTILINE)
+NO_VARIABLE = pattern(r"_ZT|_ZG|.*@plt$")  # tables of classes, guards of static variables
 STEP, MOST_CODE = 8, 4 << 10  # bytes of a function
-OF_THE_API = re.compile(r"(?:cu|cuda|nvml)[A-Z]")
+OF_THE_API = pattern(r"(?:cu|cuda|nvml)[A-Z]")
 
 
 class HookVariable(NamedTuple):

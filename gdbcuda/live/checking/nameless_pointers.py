@@ -6,7 +6,6 @@ distance from the next instruction; gdb manual: "Types In Python".)
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 
@@ -22,10 +21,11 @@ from gdbcuda.live.checking.real_functions import CODE, LARGEST, LonePointer, cod
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.machine.x86.code_references import data_references
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 
 EXECUTABLE = 1  # PF_X
-STATUS = re.compile(r"CUresult|cudaError_t|cudaError(?:_enum)?|nvmlReturn_t|nvmlReturn_enum")
-ONWARD = re.compile(r"real|orig|next|true|onward")
+STATUS = pattern(r"CUresult|cudaError_t|cudaError(?:_enum)?|nvmlReturn_t|nvmlReturn_enum")
+ONWARD = pattern(r"real|orig|next|true|onward")
 
 
 @process.until_objects_change

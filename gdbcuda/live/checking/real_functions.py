@@ -8,7 +8,6 @@ info (`gdbcuda.routes.collect.pointers`); NULL has to be told by its name.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Callable, NamedTuple
@@ -26,6 +25,7 @@ from gdbcuda.routes.collect import Route
 from gdbcuda.routes.snapshot import VENDORS, ProcessSnapshot
 from gdbcuda.routes.verdicts import Verdict
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 Names = Callable[[str], bool]  # is that function asked for?
 UNKNOWN = "?"
 LARGEST = 1 << 20  # bytes of one array
-AN_API_NAME = re.compile(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")
+AN_API_NAME = pattern(r"(?:cu|nvml)[A-Z]\w*$|cuda[A-Z]\w*$")
 
 CODE = (gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_VOID)
 POINTER = 8  # bytes
-A_WAY_ON = re.compile(r"real|orig|next|true|fn|func|sym|proc|entry|addr")  # a void * of that name, in a hooked function
+A_WAY_ON = pattern(r"real|orig|next|true|fn|func|sym|proc|entry|addr")  # a void * of that name, in a hooked function
 
 
 class LonePointer(NamedTuple):

@@ -16,13 +16,14 @@ from gdbcuda.live.frames import frames
 from gdbcuda.live.layers import misnamed, module_names, names, own_prototypes, table_version
 from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 
 MOST_SHOWN = 8
 PLT = "@plt"  # how gdb names what calls a function there
 FIRST_SIZE, FAR = 64, 1 << 24  # bytes of a function, where nothing is known of its end
 OPERATOR = r"(?:(?<=operator)|(?<=new)|(?<=delete))\s*(?:\(\)|\[\]|[-+*/%^&|~!=<>,]{1,3})"
-FUNCTION = re.compile(rf"[A-Za-z_~{{][\w:~<>, *&${{}}#]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
-ADDRESS = re.compile(r"0[xX][0-9a-fA-F]*")
+FUNCTION = pattern(rf"[A-Za-z_~{{][\w:~<>, *&${{}}#]*(?:{OPERATOR})?(\([\w:<>, *&]*\))?")
+ADDRESS = pattern(r"0[xX][0-9a-fA-F]*")
 COUNTED_ELSEWHERE = 'calls are counted in the condition of a breakpoint, by $_cuda_count(BREAKPOINT, "nth == 3")'
 
 

@@ -8,7 +8,6 @@ and at a terminal gdb never prompts again. So what a handler needs comes from th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Callable
@@ -16,8 +15,9 @@ from typing import Callable
 import gdb
 
 from gdbcuda.live.host import inferiors
+from gdbcuda.text.patterns import pattern
 
-LANGUAGE = re.compile(r'"(?:auto; currently )?([^"]+)"')  # The current source language is "auto; currently rust".
+LANGUAGE = pattern(r'"(?:auto; currently )?([^"]+)"')  # The current source language is "auto; currently rust".
 LIKE_C = frozenset(("c", "c++", "asm", "minimal", "objective-c", "opencl", "unknown"))
 _events: list[str] = []  # that are being handled, the outermost first
 _waiting: list[Callable[[], None]] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 
 from gdbcuda import api
 from gdbcuda.errors import UserError
 from gdbcuda.live.layers import table_version
+from gdbcuda.text.patterns import pattern
 
-COPY = re.compile(r"\.(isra|constprop|part|lto_priv)\b")  # gcc's names of copies whose arguments are elsewhere
+COPY = pattern(r"\.(isra|constprop|part|lto_priv)\b")  # gcc's names of copies whose arguments are elsewhere
 
 
 def exported(path: str) -> frozenset[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 
-LINE = re.compile(r"(?:[^:]+:)?[+-]?\d+")
+LINE = pattern(r"(?:[^:]+:)?[+-]?\d+")
 
 
 def refuse_what_is_no_name(pattern: str) -> None:

@@ -16,10 +16,11 @@ from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.layers import library_files, misnamed, table_version
 from gdbcuda.text import cplusplus
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.sentences import ranges
 
-CALLED = re.compile(r"[\w:~$]+")
-BRACKETED = re.compile(r"[<('\s]|\boperator")  # a name that is typed with more than its words
+CALLED = pattern(r"[\w:~$]+")
+BRACKETED = pattern(r"[<('\s]|\boperator")  # a name that is typed with more than its words
 FEWEST = 2  # letters before functions are offered
 EXTRA = {  # what hook libraries define beside the API: dlsym(3), dlopen(3), as the table's prototypes are written
     "dlsym": "void *;handle void *;symbol const char *",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 
 import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live.host import gdb_cli
+from gdbcuda.text.patterns import pattern
 
-REDIRECTION = re.compile(r"\d*>&(?:\d+|-)")
+REDIRECTION = pattern(r"\d*>&(?:\d+|-)")
 
 
 def current() -> str:

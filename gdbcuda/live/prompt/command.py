@@ -28,6 +28,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.prompt import completing, safely
 from gdbcuda.text import cplusplus, render
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.sentences import meant
 
 if TYPE_CHECKING:
@@ -205,8 +206,8 @@ def split_condition(text: str, example: str) -> tuple[str, str | None]:
     return text[: found.start()], condition
 
 
-WORDS_OF_CONDITION = re.compile(r"\s((?:every|after) \d+|caller in)(?=\s|$)")
-CPLUSPLUS = re.compile(r"(?<=\w)<.*>(?=$|::|\()|(?<=\w)\([^()]*\)$|\boperator\b.*$")
+WORDS_OF_CONDITION = pattern(r"\s((?:every|after) \d+|caller in)(?=\s|$)")
+CPLUSPLUS = pattern(r"(?<=\w)<.*>(?=$|::|\()|(?<=\w)\([^()]*\)$|\boperator\b.*$")
 
 
 def refuse_operators(words: list[str], example: str) -> None:

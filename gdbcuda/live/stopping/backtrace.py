@@ -7,7 +7,6 @@ It is there as soon as a part of CUDA is, or a hook library; in any other progra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Union
 
@@ -21,6 +20,7 @@ from gdbcuda.live.host import console
 from gdbcuda.live.layers import noticed
 from gdbcuda.live.prompt import safely, settings
 from gdbcuda.live.pythons import python_frames
+from gdbcuda.text.patterns import pattern
 from gdbcuda.text.printable import visible
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NAMED = ("app", "runtime", "hook", "driver")
 LARGEST_ARGUMENT, LARGEST_LOCAL = 64, 1 << 20  # bytes that are tried: gdb prints a larger argument as ... anyway
-QUALIFIERS = re.compile(r"\)(?: const| volatile| &&?)+$")  # of the object that a method is called on
+QUALIFIERS = pattern(r"\)(?: const| volatile| &&?)+$")  # of the object that a method is called on
 OF_GDB = (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME)  # "<signal handler called>", "<function called from gdb>"
 
 

@@ -9,18 +9,17 @@ argument. So at breakpoints that nobody has named it is put back here, when the 
 
 from __future__ import annotations
 
-import re
-
 import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.threads import call_registers, positions
+from gdbcuda.text.patterns import pattern
 
 LENT = ("rcx", "rbx", "rbp", "rsi", "rdi")  # gdb takes the first that the instruction does not name
 KEPT = ("rax", "rdx", "r8", "r9", "r10", "r11")
-FROM_OWN_PLACE = re.compile(r"[(\[]%?rip\b")
+FROM_OWN_PLACE = pattern(r"[(\[]%?rip\b")
 LONGEST = 15  # bytes of an instruction
 MOST = 4  # arrivals of a thread: signal handlers make calls too
 

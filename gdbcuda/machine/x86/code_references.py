@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 
-NEAR = re.compile(rb"(?:[\xe8\xe9]|\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d])(?=(.{4}))", re.DOTALL)
-READING = re.compile(rb"(?:\x8b[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]|\xff[\x15\x25])(?=(.{4}))", re.DOTALL)
+from gdbcuda.text.patterns import pattern
+
+NEAR = pattern(rb"(?:[\xe8\xe9]|\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d])(?=(.{4}))", re.DOTALL)
+READING = pattern(rb"(?:\x8b[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]|\xff[\x15\x25])(?=(.{4}))", re.DOTALL)
 DISTANCE = 4  # bytes
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Callable
 
 import gdb
@@ -14,8 +13,9 @@ from gdbcuda.live.process.memory import original_code
 from gdbcuda.live.process.objects.loaded_objects import exports, object_of
 from gdbcuda.live.process.state import machine, program_space
 from gdbcuda.text.demangling import demangled
+from gdbcuda.text.patterns import pattern
 
-SYMBOL = re.compile(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>
+SYMBOL = pattern(r"<(.+?)(?:\+(\d+))?(?: (?:at .*:\d+|in .*))?>$")  # <cuMemAlloc_v2+4>, <main+8 at main.c:12>
 
 
 def symbol_of(address: int) -> tuple[str, int]:
@@ -59,7 +59,7 @@ def inlined_block(address: int, is_wanted: Callable[[str], bool]) -> tuple[int, 
 
 
 # [endbr64] [nops, as -fpatchable-function-entry leaves them] [push %rbp; mov %rsp,%rbp in either encoding]
-PROLOGUE = re.compile(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
+PROLOGUE = pattern(rb"(\xf3\x0f\x1e\xfa)?(\x90{0,5}|\x0f\x1f\x44\x00\x00)(\x55(\x48\x89\xe5|\x48\x8b\xec)?)?")
 FRAME, LONGEST = 4, 16
 LLVM = "clang "  # "clang LLVM (rustc version 1.92.0 …)"
 

@@ -6,8 +6,6 @@ part is, if it is. To ask gdb for each function takes a millisecond: two seconds
 
 from __future__ import annotations
 
-import re
-
 import gdb
 
 from gdbcuda.errors import UserError
@@ -15,8 +13,9 @@ from gdbcuda.live.process.caching import until_objects_change
 from gdbcuda.live.process.objects.code import symbol_of
 from gdbcuda.live.process.objects.loaded_objects import object_of, objfile_of
 from gdbcuda.live.process.state import strip_prefix
+from gdbcuda.text.patterns import pattern
 
-COLD = re.compile(rb"([^\0]+)\.cold\0")
+COLD = pattern(rb"([^\0]+)\.cold\0")
 
 
 @until_objects_change
