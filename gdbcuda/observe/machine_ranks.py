@@ -6,11 +6,11 @@ import contextlib
 import struct
 from collections.abc import Iterator
 
+from gdbcuda.calls import rank_names
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import environment, image
 from gdbcuda.memory.opened import OpenedMemory
 from gdbcuda.memory.paged_memory import PagedMemory
-from gdbcuda.text import rank_names
 
 AUXILIARY = struct.Struct("<QQ")  # type and value (getauxval(3))
 AT_PHDR, AT_PHNUM = 3, 5

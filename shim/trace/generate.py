@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from gdbcuda import api
 from gdbcuda.api import vendor
 from gdbcuda.api.versions import stored_versions
+from gdbcuda.calls import rank_names
 from gdbcuda.cpython import debug_offsets
 from gdbcuda.rings import python_words
 from gdbcuda.rings.ring_functions import RecordedFunction, recorded_symbols
 from gdbcuda.rings.ring_layout import FUNCTION
-from gdbcuda.text import rank_names
 
 
 def main() -> None:

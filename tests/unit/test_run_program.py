@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from gdbcuda.calls import rank_names
 from gdbcuda.errors import UserError
 from gdbcuda.shell.run import launchers
 from gdbcuda.shell.run.gdb_lines import GdbLines
 from gdbcuda.shell.run.ranked_output import RankedOutput
 from gdbcuda.shell.run.started_program import startable
-from gdbcuda.text import rank_names
 
 PYTHON = os.path.realpath(sys.executable)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gdb
 
+from gdbcuda.calls import rank_names
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process import environment_variables
-from gdbcuda.text import rank_names
 
 _known: PerInferior[list[str]] = PerInferior(list)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Callable
 
+from gdbcuda.calls import rank_names
 from gdbcuda.errors import UserError
 from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.rings.ring_layout import (
@@ -31,7 +32,6 @@ from gdbcuda.rings.ring_layout import (
     PROCESS,
     WORD,
 )
-from gdbcuda.text import rank_names
 
 SIZE = ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD

@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from gdbcuda.api import Function, Table
-from gdbcuda.calls import record
+from gdbcuda.calls import rank_names, record
 from gdbcuda.calls.record import Call
-from gdbcuda.text import rank_names
 
 BEFORE = "before"  # what was passed where an out-value stands, if that does not tell
 ONLY_OUT = "only_out"  # names of out-values of which it is not known where they were written
