@@ -78,6 +78,17 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, source: str
     assert (ended, process.returncode) == ("wrong 0\n", 0)
 
 
+def test_commands_that_continue_do_not_run_as_the_process_is_let_go(local: Scenario) -> None:
+    """A thread's way out of the guard's code leads to the breakpoint that has them."""
+    commands = "python gdb.breakpoints()[0].commands = 'silent\\ncontinue'"
+    matched = [one.replace(".address", ".hit") for one in IN_TRAMPOLINE[:3]]
+    words = ("cuda-break cuMemAlloc --in hook if bytesize == 3 << 30", "tbreak main", "RUN", commands, *matched)
+    text = local.run("test_alloc", *words, "detach", "info breakpoints")
+    assert re.search(r"\[Inferior 1 \(process \d+\) detached\]", text) and "exited" not in text, text
+    assert "already hit" not in text, text
+    assert re.search(r"^1 +breakpoint +keep y ", text, re.MULTILINE), text
+
+
 FOUR = """
 #include <stddef.h>
 #define ONE(name) int name(unsigned long long *p, size_t bytesize) { *p = *p * 31 + bytesize; return 0; }

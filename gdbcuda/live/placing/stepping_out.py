@@ -7,7 +7,8 @@ SIGTRAP. (gdb's amd64-tdep.c: amd64_displaced_step_fixup; Linux's arch/x86/kerne
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Callable
 
 import gdb
@@ -38,12 +39,37 @@ def step_out(inside: Callable[[int], bool]) -> None:
     """A debugger that cannot hold the others (cuda-gdb 13) moves none: the instructions stay while a thread is in
     them."""
     with positions.same_thread(), suppress(gdb.error):
-        for thread in inferiors.threads():
-            for _ in range(LONGEST_WAY):
-                where = positions.switched_positions(thread)
-                if where is None or not inside(where[0][0]):
-                    break
-                go_past(where[0][0])
+        moved = [one for one in inferiors.threads() if is_inside(one, inside)]
+        if moved:
+            with users_breakpoints_off():
+                for thread in moved:
+                    move(thread, inside)
+
+
+def is_inside(thread: gdb.InferiorThread, inside: Callable[[int], bool]) -> bool:
+    where = positions.switched_positions(thread)
+    return where is not None and inside(where[0][0])
+
+
+def move(thread: gdb.InferiorThread, inside: Callable[[int], bool]) -> None:
+    for _ in range(LONGEST_WAY):
+        if not is_inside(thread, inside):
+            break
+        go_past(int(gdb.newest_frame().pc()))
+
+
+@contextmanager
+def users_breakpoints_off() -> Iterator[None]:
+    """A way out leads to one of them. gdb would count a hit, and execute its commands: with a `continue` among them the
+    program runs on, and with it whatever waits for the threads to be out."""
+    off = [one for one in gdb.breakpoints() if one.number > 0 and one.enabled]
+    for one in off:
+        one.enabled = False
+    try:
+        yield
+    finally:
+        for one in filter(gdb.Breakpoint.is_valid, off):
+            one.enabled = True
 
 
 def go_past(pc: int) -> None:
