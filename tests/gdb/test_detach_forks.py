@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from running_program import DETACHED_TO_ITS_END
 from scenario import Scenario
 from test_fast_log import lists_locations
 
@@ -135,3 +136,43 @@ def test_quit_where_gdb_has_attached(local: Scenario, compile_c, tmp_path: Path,
                 pytest.skip("this machine does not let us attach")
         assert "received signal SIGUSR2" in text and told.read_text() == "good 192, bad 0\n", text
         told.unlink()
+
+
+REWRITES = """
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+__attribute__((noinline, aligned(4096))) void first(void) { __asm__ volatile("nop"); }
+__attribute__((noinline)) void second(void) { __asm__ volatile("nop"); }
+static volatile unsigned char own;
+__attribute__((constructor)) static void look(void)
+{
+    own = *(volatile unsigned char *)first;
+}
+int main(void)
+{
+    unsigned long long place;
+    cuMemAlloc_v2(&place, 5);
+    mprotect((void *)first, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+    *(volatile unsigned char *)first = own;
+    raise(SIGUSR2);
+    first();
+    second();
+    cuMemAlloc_v2(&place, 7);
+    printf("came to its end with %llu\\n", place);
+    return 0;
+}
+"""
+
+
+def test_a_breakpoint_that_the_server_knows_no_more(shim: Path, compile_c, tmp_path: Path) -> None:
+    """With a guard they stay in the process while it stands. (At the next one that is made gdbserver finds it gone.)"""
+    hook = compile_c("liblosthook.so", HOOK, "-shared")
+    program = compile_c("rewrites", REWRITES, str(hook), f"-Wl,-rpath,{tmp_path}")
+    guard = "cuda-break cuMemAlloc if bytesize == 77"
+    text = Scenario(shim, "gdbserver").run(
+        program, "handle SIGUSR2 stop nopass", "tbreak main", "RUN", guard, "break *first", "break *second",
+        "continue", "break *main", *DETACHED_TO_ITS_END, hook=hook,
+    )  # fmt: skip
+    assert "came to its end with 7" in text, text

@@ -19,6 +19,7 @@ SETTING = "breakpoint always-inserted"
 _owners: set[str] = set()
 _ours: list[bool] = []  # it was off before
 _going_on: list[bool] = []
+_stay: list[bool] = []  # until the process goes on: what was put in when they were to stay
 
 
 def keep(owner: str) -> None:
@@ -41,6 +42,7 @@ def settle() -> None:
             put_in()
     elif _ours and not _owners:
         _ours.clear()
+        _stay.append(True)
         gdb_cli.execute(f"set {SETTING} off")
 
 
@@ -60,9 +62,15 @@ def now() -> bool:
     return always() or (not _going_on and process.is_thread_running())
 
 
+def stay() -> bool:
+    """Are they in the process though it stands?"""
+    return always() or bool(_stay)
+
+
 @contextmanager
 def going_on() -> Iterator[None]:
     """gdb tells that the process goes on: its threads are running already, and the breakpoints are yet to come."""
+    _stay.clear()
     _going_on.append(True)
     try:
         yield

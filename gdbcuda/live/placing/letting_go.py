@@ -13,6 +13,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host import breakpoint_table, console, inferiors
+from gdbcuda.live.placing import inserted
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import children
 
@@ -36,6 +37,14 @@ def watch() -> None:
     user_hooks.add_condition("hook-detach", "_cuda_take_back")
     for hook in ("detach hook-inferiors", "hook-disconnect"):
         user_hooks.add_condition(hook, "_cuda_take_all_back")
+
+
+def let_this_go() -> None:
+    """Breakpoints that stay in it gdb takes out up to the first that a gdbserver does not know any more, for the
+    program has written over it or a child that shares its memory had it. (gdb's remove_breakpoints_inf.)"""
+    let_go()
+    if process.is_remote() and process.is_alive() and not process.is_running() and inserted.stay():
+        process.take_out_here(in_table())
 
 
 def let_go_all() -> None:

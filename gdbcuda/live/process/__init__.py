@@ -7,7 +7,7 @@ The one place that knows whether the target is local; nothing else may open a fi
 from gdbcuda.live.process import proc_files
 from gdbcuda.live.process.auxiliary import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
-from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_of
+from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_here, take_out_of
 from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, in_pages, original_code
 from gdbcuda.live.process.objects.beside_objects import text_beside
 from gdbcuda.live.process.objects.code import (
@@ -126,6 +126,7 @@ __all__ = [
     "statuses",
     "strip_prefix",
     "symbol_of",
+    "take_out_here",
     "take_out_of",
     "text_beside",
     "unfollowed_children",

@@ -10,6 +10,7 @@ bits.)
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import gdb
 
@@ -87,6 +88,16 @@ def take_out_of(child: int, address: int) -> None:
     if is_known and packets.send(f"z0,{address:x},{size:x}") == b"OK" and choose(parent):
         packets.send(f"M{address:x},{size:x}:{own}")
     choose(before)
+
+
+def take_out_here(addresses: Collection[int]) -> None:
+    """In a command, out of the selected process: whether the far end knows of them any more or not."""
+    here, before = number(gdb.selected_inferior().pid), packets.ask("qC")[2:].decode()
+    if not before or packets.ask(f"Hg{here}") != b"OK":
+        return
+    for address in addresses:
+        packets.ask(f"z0,{address:x},{BREAKPOINT_SIZE[machine()]:x}")
+    packets.ask(f"Hg{before}")
 
 
 def choose(thread: str) -> bool:

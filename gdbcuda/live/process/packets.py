@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import re
+
 import gdb
+
+from gdbcuda.live.host import gdb_cli
 
 CAN_SEND = hasattr(gdb, "RemoteTargetConnection")  # gdb 12
 ESCAPE = 0x7D  # the next byte is meant, exclusive-or 0x20
@@ -20,6 +24,17 @@ def send(packet: str) -> bytes:
         return bytes(connection.send_packet(packet) or b"")
     except (gdb.error, AttributeError, ValueError):
         return b""
+
+
+def ask(packet: str) -> bytes:
+    """The same in a command, where every gdb has a way."""
+    if CAN_SEND:
+        return send(packet)
+    try:
+        found = re.search('received: "(.*)"', gdb_cli.execute(f"maintenance packet {packet}"))
+    except gdb.error:
+        return b""
+    return found[1].encode() if found else b""
 
 
 def unescaped(packet: bytes) -> bytes:

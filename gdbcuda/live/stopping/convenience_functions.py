@@ -198,7 +198,7 @@ def cuda_layer(address: gdb.Value | None = None) -> str:
 @function("_cuda_take_back")
 def cuda_take_back() -> bool:
     """$_cuda_take_back(): takes what is ours out of the process, so that detach may leave it alone; false."""
-    letting_go.let_go()
+    letting_go.let_this_go()
     return False
 
 
