@@ -71,6 +71,18 @@ def test_a_breakpoint_that_a_child_takes_along(local: Scenario, compile_c) -> No
     assert "came to its end with 217" in text and "exited normally" in text, text
 
 
+def test_why_a_program_with_such_children_has_no_calls(local: Scenario, compile_c) -> None:
+    """Its first call comes behind the first of them, and gdb is not asked again: at the end nothing is read either."""
+    if not lists_locations():
+        pytest.skip("this gdb does not tell where its breakpoints are while the program goes on: --fast says so")
+    hook = compile_c("libsharedhook.so", HOOK, "-shared", "-O1")
+    first = CLONES.replace("cuMemAlloc_v2(&place, 5);", "").replace("raise(SIGUSR2);", "")
+    program = compile_c("program", first, str(hook))
+    text = local.run(program, "cuda-log start --fast cuMemAlloc", "run", "cuda-log summary", "cuda-log show", hook=hook)
+    assert "came to its end with 217" in text and "No calls." in text, text
+    assert text.count("are not recorded: the program makes a child that shares its memory") == 2, text
+
+
 BEGINS = """
 #include <pthread.h>
 int cuMemAlloc_v2(unsigned long long *, unsigned long);

@@ -108,7 +108,8 @@ def not_kept() -> str:
     for (kind, _), (_, details) in kept.lines.items():
         if kind == LOST:
             unread[details["name"]] += details["calls"]
-    return "\n".join([*found, *fast.lost_text(unread)])
+    why_none = fast.careful_text(call_log.SESSION.recorder) if not kept.calls else ()
+    return "\n".join([*found, *fast.lost_text(unread), *why_none])
 
 
 def view(calls: list[Call], chosen: select.CallFilter, wanted: LogShowOptions) -> str:

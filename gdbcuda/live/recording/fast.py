@@ -83,9 +83,13 @@ def remark(recorder: Recorder | RingRecorder) -> str:
     if recorder.lost and recorder.wish.folder:
         found.append(f"gdbcuda log show {visible(recorder.wish.folder)} has what is in its files, of threads that have "
                      "ended too.")  # fmt: skip
-    found += [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
-              for state in recorder.at_work() if state.careful]  # fmt: skip
-    return "".join(f"\n{line}" for line in [*found, *left_out(recorder)])
+    return "".join(f"\n{line}" for line in [*found, *careful_text(recorder), *left_out(recorder)])
+
+
+def careful_text(recorder: Recorder | RingRecorder | None) -> list[str]:
+    processes = recorder.at_work() if isinstance(recorder, RingRecorder) else ()
+    return [f"What pointers lead to, and threads that had made no call, are not recorded: {state.careful}."
+            for state in processes if state.careful]  # fmt: skip
 
 
 def lost_text(lost: Mapping[str, int]) -> list[str]:
