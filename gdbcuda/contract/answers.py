@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -20,6 +21,7 @@ class DriverCall(NamedTuple):
     is_unwritable: bool = False
 
 
+@cache
 def statuses(function: api.Function) -> dict[str, int]:
     """By name; a status of several names is there under each."""
     return dict(function.result.enum.values) if function.result.enum else {}

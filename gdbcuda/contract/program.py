@@ -25,7 +25,8 @@ SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
 DEVICES_OF_STANDIN, DEVICES = "GDBCUDA_STANDIN_DEVICES", 2  # so many in the programs of the cases
 SEEN_IN_CASES = "GDBCUDA_CONTRACT_SEEN"  # where the program of a case has it
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
-LONGEST = 1 << 22  # bytes of what a call has left behind
+LONGEST, USUALLY = 1 << 22, 1 << 14  # bytes of what a call has left behind
+ENDINGS = ("crash ", "signal ", "exit ")  # of a copy, in the place of an answer
 
 
 class LoadedPlace(NamedTuple):
@@ -86,6 +87,7 @@ class Program:
         self.seen_path = os.path.join(self.folder, "seen")
         self.said_path = os.path.join(self.folder, "said")
         open(self.seen_path, "wb").close()
+        self._seen = open(self.seen_path, "rb", buffering=0)  # noqa: SIM115  (closed in stop)
         with theirs, open(self.said_path, "wb") as said:
             self.process = subprocess.Popen(
                 [os.path.join(self.build, "contract", name), str(theirs.fileno())], pass_fds=[theirs.fileno()],
@@ -112,6 +114,18 @@ class Program:
         return [self.answer() for _ in commands]
 
     def answer(self) -> str:
+        if b"\n" not in self._answers:
+            self.wait_for_line()
+        line, _, self._answers = self._answers.partition(b"\n")
+        text = line.decode(errors="replace")
+        if not text.startswith(ENDINGS):
+            return text
+        if text.startswith("crash "):
+            with suppress(Ended):  # then the first process says that the copy has ended
+                self.answer()
+        raise crashed(text)
+
+    def wait_for_line(self) -> None:
         deadline = time.monotonic() + self.patience
         while b"\n" not in self._answers:
             ready, _, _ = select.select([self.channel], [], [], max(0.0, deadline - time.monotonic()))
@@ -124,14 +138,6 @@ class Program:
                 if more:
                     continue
             raise Ended(self.how_it_ended())
-        line, _, self._answers = self._answers.partition(b"\n")
-        text = line.decode(errors="replace")
-        if text.startswith("crash "):
-            with suppress(Ended):  # then the first process says that the copy has ended
-                self.answer()
-        if text.startswith(("crash ", "signal ", "exit ")):
-            raise crashed(text)
-        return text
 
     def how_it_ended(self) -> str:
         status = self.process.wait()
@@ -145,6 +151,7 @@ class Program:
                 os.kill(number, signal.SIGKILL)
         self.process.wait()
         self.channel.close()
+        self._seen.close()
 
     def renew(self) -> None:
         """Its arena; what calls were given so far cannot be used any more."""
@@ -197,9 +204,9 @@ class Program:
 
     def seen(self) -> list[list[str]]:
         """The calls that have reached the stand-in since this was asked: the words of each."""
-        with open(self.seen_path, "rb") as file:
-            file.seek(self._seen_until)
-            text = file.read(LONGEST)
+        text = os.pread(self._seen.fileno(), USUALLY, self._seen_until)
+        if len(text) == USUALLY:
+            text = os.pread(self._seen.fileno(), LONGEST, self._seen_until)
         whole = text[: text.rfind(b"\n") + 1]
         self._seen_until += len(whole)
         return [line.split() for line in whole.decode().splitlines()]

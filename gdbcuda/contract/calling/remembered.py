@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from gdbcuda import api
@@ -38,6 +39,7 @@ class MadeCall(Protocol):
     def is_reached(self) -> bool: ...
 
 
+@cache
 def may_be(function: api.Function) -> bool:
     """It asks what a device or the driver is, or what a status is called."""
     outs = [one for one in function.parameters if one.direction == OUT]
