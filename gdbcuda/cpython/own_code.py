@@ -13,6 +13,7 @@ from gdbcuda.text.patterns import pattern
 NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 INSTALLED = pattern(r".*/(?:site|dist)-packages/")
 STANDARD = pattern(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
+GENERATED = re.compile(r".*/torchinductor_[^/]*/")  # where PyTorch's compiler keeps what it writes
 STARTS_WORKERS = pattern(r"multiprocessing/")  # by python -c, a line of Python's own
 # packages that make calls as they are told
 FOR_OTHERS = pattern(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxlib|numpy|pynvml)[/.]")
@@ -20,7 +21,8 @@ FOR_OTHERS = pattern(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxl
 
 def is_own(frame: PythonFrame) -> bool:
     """The user's, by itself: neither an installed package's nor Python's own, nor one that cannot be read."""
-    return frame.is_known and frame.file != "" and not INSTALLED.match(frame.file) and not STANDARD.match(frame.file)
+    return frame.is_known and frame.file != "" and not any(
+        others.match(frame.file) for others in (INSTALLED, STANDARD, GENERATED))  # fmt: skip
 
 
 def site(frames: Sequence[PythonFrame]) -> PythonFrame | None:
