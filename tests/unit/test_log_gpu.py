@@ -163,7 +163,12 @@ def test_every_view_of_both_says_how_far_the_clocks_are_apart(capsys: pytest.Cap
         assert cli.main(["log", view, str(log)]) == 0
         assert capsys.readouterr().err == f"gdbcuda: {log}: {said}\n"
         assert cli.main(["log", view, "--json", str(log)]) == 0 and not capsys.readouterr().err
-    assert json.loads(run(capsys, "export", log))["otherData"] == {"clocks": said}
+    exported = run(capsys, "export", log)
+    assert json.loads(exported)["otherData"]["clocks"] == said
+    (log.parent / "exported.json").write_text(exported)
+    again = log.parent / "again.jsonl"
+    run(capsys, "import", log.parent / "exported.json", "-o", again)
+    assert run(capsys, "gpu", again) == run(capsys, "gpu", log), "names of GPUs too"
 
 
 def test_arrows_go_from_the_call_to_its_work(capsys: pytest.CaptureFixture[str], log: Path) -> None:

@@ -16,6 +16,7 @@ from shim_support import ROOT
 
 from gdbcuda.errors import UserError
 from gdbcuda.log.foreign import importing
+from gdbcuda.log.views.exporting import own_slices
 
 LINES = """\
 {"ts":0.000001,"op_id":0,"phase":"B","name":"cuInit","details":{"flags":0}}
@@ -102,6 +103,14 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
     before, after = ([[call.get(name) for name in names] for call in shown(one)] for one in (first, again))
     assert before == after and len(before) == 5
     assert '"rank 3"' in again.read_text()
+
+
+@pytest.mark.parametrize("other", [
+    5, {"gpus": 5}, {"gpus": [1, {}, {"pid": "x", "uncertainty": 1, "devices": {}}], "clocks_apart": "x"},
+    {"gpus": [{"pid": 7, "uncertainty": [], "devices": {}}, {"pid": 7, "uncertainty": 1, "devices": {"0": 5}}]},
+])  # fmt: skip
+def test_what_is_said_of_clocks_may_make_no_sense(other: object) -> None:
+    assert own_slices.notes_of_clocks(other) == []
 
 
 def test_lines_of_begins_and_ends_alone(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from gdbcuda.log.views.exporting import own_slices
 
 NANOSECONDS = 1e9
 VERSION = "schemaVersion"  # PyTorch's profiler alone writes it
-HEADS = ("distributedInfo", "baseTimeNanoseconds")
+OTHER = "otherData"  # our own export's is about clocks and GPUs
+HEADS = ("distributedInfo", "baseTimeNanoseconds", OTHER)
 LAYERS = {"cuda_runtime": "runtime", "cuda_driver": "driver", "kernel": GPU, "gpu_memcpy": GPU, "gpu_memset": GPU,
           "cpu_op": "app", "python_function": "app", "user_annotation": "app"}  # fmt: skip
 ANNOTATION = "gpu_user_annotation"  # around work of a stream, which it may be longer or shorter than
@@ -58,6 +59,8 @@ def read(stream: JsonStream, calls: TimedCalls, is_pytorchs: bool = False) -> bo
     rank = rank_of(heads)
     for program in calls.programs.values() if rank else ():
         program["rank"] = rank
+    if is_ours:
+        calls.notes += own_slices.notes_of_clocks(heads.get(OTHER))
     calls.begin(heads.get("baseTimeNanoseconds"))
     return True
 

@@ -50,6 +50,7 @@ class TimedCalls:
         self.last: Call | None = None  # whose arguments are still to be put away
         self.programs: dict[int, dict[str, str]] = {}  # by process, and its rank where it has one
         self.devices: dict[int, dict[str, str]] = {}  # the names of those that each process has used
+        self.notes: list[tuple[str, dict[str, Any]]] = []  # more that the log is to say
         self.places: dict[str, int] = {}  # who called, as the trace says it in words; a number of ours for each
         self.epoch = 0.0
         self.problems: Counter[str] = Counter()
@@ -187,6 +188,8 @@ class TimedCalls:
             sink.note(0.0, "thread", details)
         for pid, devices in sorted(self.devices.items()):
             sink.note(0.0, "gpu", {"uncertainty": None, "devices": devices, "inferior": 0, "pid": pid})
+        for kind, details in self.notes:
+            sink.note(0.0, kind, details)
         words = {number: text for text, number in self.places.items()}
         for pid, number in sorted({(call.pid, call.caller) for call in self.calls if call.caller}):
             sink.note(0.0, "place", {"address": number, **place_of(words[number]), "inferior": 0, "pid": pid})

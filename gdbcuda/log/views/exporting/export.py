@@ -15,6 +15,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
+from gdbcuda.log.views.exporting import own_slices
 from gdbcuda.log.views.exporting.trace_events import PROCESS_NAME, process_name, trace_events
 from gdbcuda.log.views.gpu_views.gpu_work import clocks_apart
 
@@ -44,7 +45,9 @@ def chrome(parts: Sequence[Part], file: Writable) -> None:
         file.write(separator + json.dumps(line, separators=(",", ":")))
         separator = ",\n"
     apart = ", ".join(sorted({clocks_apart(part.log.notes) for part in parts} - {""}))
-    file.write("\n]" + (f',"otherData":{json.dumps({"clocks": apart})}' if apart else "") + "}\n")
+    of_one = own_slices.of_clocks(parts[0].log.notes) if len(parts) == 1 else {}
+    other = {**({"clocks": apart} if apart else {}), **of_one}
+    file.write("\n]" + (f',"otherData":{json.dumps(other)}' if other else "") + "}\n")
 
 
 def all_events(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:

@@ -8,11 +8,13 @@ from typing import Any
 from gdbcuda.api import Function, Table
 from gdbcuda.calls import rank_names, record
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import References
 
 BEFORE = "before"  # what was passed where an out-value stands, if that does not tell
 ONLY_OUT = "only_out"  # names of out-values of which it is not known where they were written
 ENDINGS = (record.UNWOUND, record.THREAD_GONE, record.PROCESS_GONE, record.STILL_OPEN, record.RETURN_LOST)
 VALUE = {"address", "value"}  # of what a pointer led to
+GPUS, APART = "gpus", "clocks_apart"  # behind the slices: as a log notes them
 
 
 def arguments(call: Call) -> dict[str, Any]:
@@ -69,3 +71,27 @@ def number(event: Any) -> int:
     given = event.get("args") if isinstance(event, dict) else None
     found = given.get("number") if isinstance(given, dict) else None
     return found if type(found) is int else 0
+
+
+def of_clocks(notes: References) -> dict[str, Any]:
+    """What no slice has: the names of GPUs, and how far times of theirs and of system calls are apart."""
+    gpus = [{"pid": pid, "uncertainty": one["uncertainty"], "devices": one["devices"]}
+            for (_, pid), one in notes.gpus.items()]  # fmt: skip
+    return {**({GPUS: gpus} if gpus else {}), **({APART: notes.clocks_apart} if notes.clocks_apart else {})}
+
+
+def notes_of_clocks(found: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The same the other way round, as far as it makes sense."""
+    given = found if isinstance(found, dict) else {}
+    gpus = given.get(GPUS)
+    notes = [("gpu", {**one, "inferior": 0}) for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
+    return [one for one in [*notes, ("clocks", {"apart": given.get(APART), "inferior": 0, "pid": 0})] if is_note(*one)]
+
+
+def is_note(kind: str, details: dict[str, Any]) -> bool:
+    names = details.get("devices", {})
+    try:
+        References().add(kind, details)
+    except (KeyError, TypeError, ValueError):
+        return False
+    return type(details["pid"]) is int and all(isinstance(name, str) for name in names.values())
