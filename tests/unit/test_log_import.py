@@ -167,7 +167,8 @@ def test_every_view_reads_what_was_imported(tmp_path: Path, view: str) -> None:
     "text, told",
     [("", "empty"), ("{", "neither JSON"), ("[]", "no calls"), ('{"traceEvents": 7}', "no list"), ("7", "no list"),
      ('{"traceEvents": [7, {"ph": "X"}]}', "no calls"), ("[" * 100_000, "neither JSON"),
-     ("SQLite format 3\0 and no more", "no export of nsys"), ('{"phase": "B"}\n', "no calls")],
+     ("SQLite format 3\0 and no more", "no export of nsys"),
+     ('{"phase": "B"}\n', "no calls (a line of an unknown kind)")],
     ids=lambda value: str(value)[:12],
 )  # fmt: skip
 def test_what_is_no_trace_is_one_line(tmp_path: Path, text: str, told: str) -> None:

@@ -43,7 +43,7 @@ def read(path: str) -> TimedCalls:
     except UserError as problem:
         raise UserError(f"cannot import {path}: {str(problem).removeprefix(f'{path}: ')}") from None
     if not calls.calls:
-        why = ", ".join(calls.problems) or "nothing in it"
+        why = ", ".join(+calls.problems) or "nothing in it"
         raise UserError(f"cannot import {path}: it has no calls ({why})")
     return calls
 
