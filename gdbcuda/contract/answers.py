@@ -18,7 +18,6 @@ class DriverCall(NamedTuple):
 
     symbol: str
     arguments: list[tuple[bytes, bytes | None]]
-    is_unwritable: bool = False
 
 
 @cache
@@ -51,7 +50,7 @@ def fails_once(symbol: str, nth: int, result: bytes) -> str:
 
 
 def driver_calls(lines: Sequence[Sequence[str]]) -> list[DriverCall]:
-    return [DriverCall(words[0], [argument(word) for word in words[1:] if word[0] not in MARKS], "!" in words[1:])
+    return [DriverCall(words[0], [argument(word) for word in words[1:] if word[0] not in MARKS])
             for words in lines]  # fmt: skip
 
 

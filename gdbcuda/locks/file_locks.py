@@ -19,7 +19,7 @@ LINE = re.compile(r"^(?:lock:\s*)?\d+: (FLOCK|POSIX|OFDLCK)\s+\w+\s+(\w+)\s+(-?\
                   r"\s+(\d+)\s+(\d+|EOF)", re.MULTILINE)  # fmt: skip
 STRUCT_FLOCK = struct.Struct("<hhxxxxqq")
 F_RDLCK, SEEK_SET, END = 0, 0, (1 << 63) - 1
-LOCK_SH, LOCK_EX = 1, 2
+LOCK_EX = 2
 KINDS = {"FLOCK": "flock", "POSIX": "fcntl lock", "OFDLCK": "open file description lock"}
 
 

@@ -46,10 +46,6 @@ class Lock(NamedTuple):
     remark: str = ""
 
     @property
-    def keeps_owner(self) -> bool:
-        return self.kind in (MUTEX, RWLOCK, JOIN)
-
-    @property
     def is_robust(self) -> bool:
         return "robust" in self.traits
 

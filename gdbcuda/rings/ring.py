@@ -33,7 +33,7 @@ from gdbcuda.rings.ring_layout import (
 from gdbcuda.rings.ring_words import PIECE, Words, joined, more_words, place_of, spans
 
 FRONT_SIZE = FRONT["SIZE"] * WORD
-A_FRONT, HEAD = (struct.Struct(f"<{one['SIZE']}Q") for one in (FRONT, RING))
+HEAD = struct.Struct(f"<{RING['SIZE']}Q")
 NO_STACK, NO_FLOATS = (0,) * STACK_WORDS, (0,) * FLOATS
 
 

@@ -81,7 +81,7 @@ class ForkingGdb:
             try:
                 text = self.read(output)
                 end.recv(64)
-            except BaseException:
+            except BaseException:  # a time limit or Ctrl-C as well: nobody else ends the copy
                 os.kill(child, signal.SIGKILL)
                 self.stop()
                 raise

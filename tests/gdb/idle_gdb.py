@@ -58,7 +58,7 @@ class IdleGdb:
             self.running.stdin.write("".join(f"{line}\n" for line in typed).encode())
             self.running.stdin.flush()
             return self.until(end)
-        except BaseException:
+        except BaseException:  # a time limit or Ctrl-C as well: nobody else ends this gdb
             self.stop()
             raise
 

@@ -160,8 +160,9 @@ def test_symbolic_and_static_runtime(local: Scenario, compile_c) -> None:
 
 
 def test_without_a_process(local: Scenario) -> None:
-    ask = "try: this_process.findings()\nexcept Exception as e: print(e)"
-    text = local.run("test_alloc", f"python\nfrom gdbcuda.live.checking import this_process\n{ask}")
+    needs = "from gdbcuda.errors import UserError\nfrom gdbcuda.live.checking import this_process"
+    ask = "try: this_process.findings()\nexcept UserError as e: print(e)"
+    text = local.run("test_alloc", f"python\n{needs}\n{ask}")
     assert "no process: run the program first, or open a core file" in text
 
 

@@ -124,7 +124,7 @@ def test_every_function_can_be_recorded() -> None:
         try:
             assert len(RecordedFunction(function).words(0)) == FUNCTION["SIZE"]
             ring_functions.arguments(function, one(1, 0, 1, 2))
-        except Exception as fault:
+        except Exception as fault:  # whatever it is, the name of the function is what helps
             raise AssertionError(symbol) from fault
 
 

@@ -20,7 +20,7 @@ from gdbcuda.text.patterns import pattern
 LENT = ("rcx", "rbx", "rbp", "rsi", "rdi")  # gdb takes the first that the instruction does not name
 KEPT = ("rax", "rdx", "r8", "r9", "r10", "r11")
 FROM_OWN_PLACE = pattern(r"[(\[]%?rip\b")
-LONGEST = 15  # bytes of an instruction
+LONGEST_INSTRUCTION = 15  # bytes
 MOST = 4  # arrivals of a thread: signal handlers make calls too
 
 Arrivals = dict[tuple[int, int], tuple[int, ...]]  # by program counter and stack pointer: what was in registers
@@ -65,7 +65,7 @@ def give_back(known: Arrivals, address: int) -> None:
     changed = [one for one in zip((*LENT, *KEPT), before, values()) if one[1] != one[2]]
     if len(changed) == 1:
         name, own, now = changed[0]
-        if name in LENT and address < now <= address + LONGEST:
+        if name in LENT and address < now <= address + LONGEST_INSTRUCTION:
             gdb.parse_and_eval(f"${name} = {own}")
 
 

@@ -20,7 +20,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, GAP, HEARD, LOST, OVERWRITTEN, REDIRECTED
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.cpython import own_code
-from gdbcuda.cpython.thread_frames import PythonFrame
+from gdbcuda.cpython.thread_frames import PythonFrame, entered
 from gdbcuda.errors import UserError
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
@@ -29,6 +29,7 @@ from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.placing import link, unloading
+from gdbcuda.live.pythons import python_frames
 from gdbcuda.live.recording.base import planting
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.rings.ring_functions import recorded_symbols
@@ -38,6 +39,7 @@ from gdbcuda.text.sentences import some
 
 # tells what runs in a process from what an exec puts in its place; another recorder finds it as it was
 IMAGE: PerInferior[int] = PerInferior(itertools.count(1).__next__)
+MOST_INLINED = 50  # frames of one function
 NAME_KERNELS = (*NAMING, "launch")  # roles of functions that take the host function that stands for a kernel
 
 
@@ -87,6 +89,25 @@ class LogNotes:
         number = self.scripts().setdefault(key, own_code.NO_ADDRESS + len(self.scripts()))
         self.note("place", number, own_code.as_place(frame, number))
         return number
+
+    def backtrace(self, scripts: Sequence[PythonFrame]) -> list[int]:
+        """The frames of what is inlined have the address of the function that it was put into. Those of Python stand
+        for the native frame that runs them; all of them are told."""
+        found: list[int] = []
+        runs = entered(scripts)
+        same: list[gdb.Frame] = []  # of one address, outwards
+        for number, frame in enumerate(frames.innermost(self.wish.stack + MOST_INLINED)):
+            if number > self.wish.stack and not same:
+                break
+            if number:
+                same.append(frame)
+            if runs and python_frames.evaluates(frame, runs[0]):
+                found += map(self.script, runs.pop(0))
+                same = []
+            if same and frame.type() != gdb.INLINE_FRAME:
+                found.append(self.place(code_places.caller(same[0].pc()), same[1:]))
+                same = []
+        return [*found, *(self.script(one) for run in runs for one in run)]
 
     def note_kernel(self, function: api.Function, call: Call, raws: list[bytes | None]) -> None:
         """What names a kernel: the host function that stands for it, or the name in the program's code for the GPU."""

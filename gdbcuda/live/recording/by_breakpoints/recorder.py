@@ -20,7 +20,6 @@ from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import Sink
 from gdbcuda.calls.stacks import Open, Stacks
-from gdbcuda.cpython.thread_frames import PythonFrame, entered
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import uprobes
@@ -31,7 +30,7 @@ from gdbcuda.live.layers import table_version, this_snapshot
 from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import link, unloading
-from gdbcuda.live.pythons import python_frames, thread_stacks
+from gdbcuda.live.pythons import thread_stacks
 from gdbcuda.live.recording.base import planting
 from gdbcuda.live.recording.base.footprint import RecordedProcess, RecordWish
 from gdbcuda.live.recording.base.log_notes import NAME_KERNELS, LogNotes, objects_with
@@ -43,8 +42,6 @@ from gdbcuda.machine import abi
 from gdbcuda.machine.behind_jump import Behind
 from gdbcuda.routes.answering import Answering
 from gdbcuda.routes.snapshot import VENDORS
-
-MOST_INLINED = 50  # frames of one function
 
 
 class Recorder(LogNotes):
@@ -85,21 +82,27 @@ class Recorder(LogNotes):
             return None
         self.abandon(stacks.left_by(spot.address, back, sp, bool(state.jumps)), record.UNWOUND)
         call = self.begin(thread, state, spot, start)
-        scripts = thread_stacks.calling()
-        call.stack = self.backtrace(scripts) if self.wish.stack else []
-        call.caller = self.place(*code_places.beyond_headers(called_by))
-        call.python = self.script_site(scripts)
-        decoded = decode.arguments(function, raws, memory, table_version.table(), phase="enter")
-        call.arguments = {a.name: a.data for a in decoded}
-        call.addresses = decode.string_addresses(function, decoded)
-        if function.role in NAME_KERNELS:
-            self.note_kernel(function, call, raws)
+        self.describe(call, function, raws, called_by)
         stacks.calls.append(Open(call, function, raws, spot.address, back, sp, moment))
         if back not in state.returns:
             state.returns[back] = CallReturn(self, back)
         for sink in self.sinks:
             sink.entry(call)
         return call
+
+    def describe(
+        self, call: Call, function: api.Function, raws: list[bytes | None], called_by: frames.CodePlace
+    ) -> None:
+        """Who calls, and with which values."""
+        scripts = thread_stacks.calling()
+        call.stack = self.backtrace(scripts) if self.wish.stack else []
+        call.caller = self.place(*code_places.beyond_headers(called_by))
+        call.python = self.script_site(scripts)
+        decoded = decode.arguments(function, raws, process.InferiorMemory(), table_version.table(), phase="enter")
+        call.arguments = {a.name: a.data for a in decoded}
+        call.addresses = decode.string_addresses(function, decoded)
+        if function.role in NAME_KERNELS:
+            self.note_kernel(function, call, raws)
 
     def stacks_of(self, thread: gdb.InferiorThread, state: RecordedProcess) -> Stacks:
         """A thread that is new is the time to look which others are gone: no event of gdb 10 to 13 tells that."""
@@ -126,27 +129,6 @@ class Recorder(LogNotes):
     def is_wanted_caller(self, back: int) -> bool:
         named = any(condition_words.is_from(code_places.caller(back), word) for word in self.wish.callers)
         return named or condition_words.is_from_script(self.wish.callers)
-
-    def backtrace(self, scripts: Sequence[PythonFrame]) -> list[int]:
-        """The frames of what is inlined have the address of the function that it was put into. Those of Python stand
-        for the native frame that runs them; all of them are told."""
-        found: list[int] = []
-        runs = entered(scripts)
-        same: list[gdb.Frame] = []  # of one address, outwards
-        for number, frame in enumerate(frames.innermost(self.wish.stack + MOST_INLINED)):
-            if number > self.wish.stack and not same:
-                break
-            if number:
-                same.append(frame)
-            if runs and python_frames.evaluates(frame, runs[0]):
-                found += map(self.script, runs.pop(0))
-                same = []
-            if same and frame.type() != gdb.INLINE_FRAME:
-                found.append(self.place(code_places.caller(same[0].pc()), same[1:]))
-                same = []
-        return [*found, *(self.script(one) for run in runs for one in run)]
-
-    # -- return -----------------------------------------------------------------------------------------------
 
     def returned(self, address: int) -> None:
         """At a return address: ends every call of this thread that returns here now (several after a tail call)."""
@@ -191,8 +173,6 @@ class Recorder(LogNotes):
         alive = {thread.global_num for thread in inferiors.threads()}
         for number in [number for number in threads if number not in alive]:
             self.abandon(threads.pop(number).all(), record.THREAD_GONE)
-
-    # -- breakpoints ------------------------------------------------------------------------------------------
 
     def plant(self) -> None:
         super().plant()

@@ -10,9 +10,8 @@ from gdbcuda.elf.code import x86_read
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.frames import frames
+from gdbcuda.live.threads.lent_registers import LONGEST_INSTRUCTION
 from gdbcuda.machine.x86 import x86_jumps
-
-LONGEST = 15
 
 
 def behind(address: int) -> list[int]:
@@ -32,5 +31,5 @@ def code_at(address: int) -> bytes:
     """Up to the end of a page that may be the last."""
     memory = process.InferiorMemory()
     with suppress(Unreadable):
-        return bytes(memory.read(address, LONGEST))
-    return bytes(memory.read(address, min(LONGEST, -address % 4096)))
+        return bytes(memory.read(address, LONGEST_INSTRUCTION))
+    return bytes(memory.read(address, min(LONGEST_INSTRUCTION, -address % 4096)))
