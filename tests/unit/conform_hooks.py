@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from gdbcuda.compare.findings import Allowed
 from gdbcuda.shell.conform import cases as conform_cases
 from gdbcuda.shell.conform.options import ConformOptions
 
+SAID = re.compile(r"^   conform: (.+?)(?: \*/)?$", re.MULTILINE)  # in the comment of a library of shim/sample/wrong
+MADE_SMALL = "books/oldest_first"  # that takes longest: tests/unit/test_conform_books.py plays it once for all
 BEGIN = """\
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conform_hooks import ConformFiles
-from shim_support import HOOK, clean_environment
+from conform_hooks import MADE_SMALL, SAID, ConformFiles
+from shim_support import HOOK, ROOT, clean_environment
 
 LIMIT = 256 << 20
 ALLOC = "books/cuMemAlloc_v2"
@@ -59,9 +59,11 @@ def test_a_random_sequence_is_made_small(files: ConformFiles, tmp_path: Path) ->
     """It takes two blocks of different sizes, and that the second is freed. The first is given back at the end, but
     where it went with a context that is not needed."""
     given = ["--env", f"QUOTA={LIMIT}", "--env", f"QUOTA_REGION={tmp_path / 'region'}", "--limit", str(LIMIT)]
-    hook = files.shim / "sample/wrong/books/oldest_first.so"
+    hook = files.shim / f"sample/wrong/{MADE_SMALL}.so"
     found = files.data(hook, "--only", "books/random", "--only", ALLOC, *given)["broken"]
     assert {one["case"] for one in found} == {"books/random"}
+    promised = SAID.findall((ROOT / f"shim/sample/wrong/{MADE_SMALL}.c").read_text())
+    assert promised and set(promised) <= {f"{one['case']}: {one['broken']}" for one in found}
     for one in found:
         got, second, freed, *rest = one["example"].rpartition(": ")[2].split("; ")
         first, other = (re.fullmatch(r"cuMemAlloc_v2\(&(block\d+), \d+\)", call)[1] for call in (got, second))
