@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
+import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from shim_support import ROOT
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.observe import ptracing
 from gdbcuda.observe.uprobes import needs
 from gdbcuda.shell.observers import auto
 from gdbcuda.shell.observers.options import ObserverOptions
-from gdbcuda.shell.trace import starting
+from gdbcuda.shell.trace import attached, starting
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, recorder: bool, uprobes: Sequence[str] = (), **wanted: object) -> str:
@@ -36,7 +42,7 @@ def test_uprobes_where_it_does_not(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert chosen(monkeypatch, recorder=False) == "uprobe"
     assert "not recorder: libgdbcuda-trace.so is not built" in capsys.readouterr().err
     assert chosen(monkeypatch, recorder=True, pid=7) == "uprobe"
-    assert capsys.readouterr().err == "gdbcuda: watching with the uprobe (not recorder: it has no -p)\n"
+    assert capsys.readouterr().err == "gdbcuda: watching with uprobes (not recorder: it has no -p)\n"
 
 
 def test_a_process_that_may_not_be_traced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +89,36 @@ def test_help_has_examples() -> None:
     line = [sys.executable, "-m", "gdbcuda", "trace", "--help"]
     done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
     assert "--with recorder|uprobe|strace|auto" in done.stdout and "--with uprobe --function" in done.stdout
+
+
+TRACES = 101  # ptrace's number on x86-64
+SECCOMP, FILTER, NO_NEW_PRIVILEGES = 22, 2, 38  # of prctl
+
+
+def refuse_ptrace() -> None:
+    """As a container's filter does. (seccomp(2): load the number; is it that; EPERM, or allow.)"""
+    lines = [(0x20, 0, 0, 0), (0x15, 0, 1, TRACES), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in lines))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(lines), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None)
+    libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if libc.prctl(SECCOMP, FILTER, program):
+        os._exit(77)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of a system call")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace")
+def test_where_nobody_may_trace(tmp_path: Path) -> None:
+    """strace said eight lines, and then that there were no system calls."""
+    code = ("from gdbcuda.shell.observers import auto; import os; print(*auto.not_attached(os.getpid()))\n"
+            "from gdbcuda.shell import cli; raise SystemExit(cli.main(['trace', '--with', 'strace', '--', 'true']))")
+    done = subprocess.run([sys.executable, "-c", code], preexec_fn=refuse_ptrace, capture_output=True, text=True,
+                          cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)  # fmt: skip
+    assert done.stdout == f"{ptracing.WHY}\n"
+    assert (done.returncode, done.stderr) == (2, f"gdbcuda: strace cannot watch: {ptracing.WHY}\n")
+    assert not list(tmp_path.iterdir()) and ptracing.is_allowed()
+
+
+def test_of_a_process_that_may_not_be_traced_gdb_says_why() -> None:
+    text = "ptrace: Operation not permitted.\ncuda-log start: the recorder is not in this process\n"
+    assert attached.why(text, was_ended=False) == "ptrace: Operation not permitted."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.observe import ptracing
 from gdbcuda.observe.uprobes import needs
 from gdbcuda.shell.observers.options import RECORDER, UPROBE
 from gdbcuda.shell.trace import starting
@@ -29,7 +30,8 @@ def choose(wanted: ObserverOptions, words: Sequence[str]) -> str:
         raise UserError(f"no way to watch it here ({others}); under gdb: {how}, then cuda-log start", page="other-eyes")
     rest = others or f"not {UPROBE}: the recorder costs less"
     how = {RECORDER: ", put in by gdb" if wanted.pid else ", preloaded"}.get(found, "")
-    output.complain(f"gdbcuda: watching with the {found}{how} ({visible(rest)})")
+    way = {RECORDER: "the recorder", UPROBE: "uprobes"}[found]
+    output.complain(f"gdbcuda: watching with {way}{how} ({visible(rest)})")
     return found
 
 
@@ -51,6 +53,8 @@ def not_attached(pid: int) -> Iterator[str]:
     try:
         places.find_gdb()
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC))
+        if not ptracing.is_allowed():
+            yield ptracing.WHY
     except PermissionError:
         yield f"process {pid} may not be traced, and one that runs cannot be preloaded"
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from gdbcuda.calls import record
 from gdbcuda.calls.sinks import JsonLines
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.observe import strace_lines
+from gdbcuda.observe import ptracing, strace_lines
 from gdbcuda.observe.strace_lines import SystemCalls
 from gdbcuda.shell.observers import new_log
 from gdbcuda.text import output
@@ -35,6 +35,8 @@ def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: st
         places.program(words[0])
     if places.on_path(STRACE) is None:
         raise UserError("no strace on this machine (apt-get install strace)")
+    if not ptracing.is_allowed():
+        raise UserError(f"strace cannot watch: {ptracing.WHY}")
     if bool(words) == bool(wanted.pid):
         raise UserError("strace watches one of: -p PID, or a program behind --")
     if wanted.pid and not os.path.isdir(f"/proc/{wanted.pid}"):

@@ -30,6 +30,7 @@ BEGUN = re.compile(r"^(\d+) functions go on being recorded", re.MULTILINE)
 NOT_LOADED = re.compile(r"^gdbcuda: (missing .*)", re.MULTILINE)
 REMARKS = re.compile(r"^Not recorded: .*", re.MULTILINE)
 GDBS = re.compile(r"^(?:ptrace|Could not attach|.*: No such|.*[Nn]ot permitted).*", re.MULTILINE)
+REFUSED = re.compile(r"^(?:ptrace|Could not attach).*", re.MULTILINE)  # then the rest is not of the process
 PROCESS = re.compile(r"(\d+)-\d+\.process")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -89,7 +90,7 @@ def told_by_gdb(
 def why(text: str, was_ended: bool) -> str:
     if was_ended:
         return "it has made no call of the API"
-    found = NOT_LOADED.findall(text) or OURS.findall(text) or GDBS.findall(text)
+    found = NOT_LOADED.findall(text) or REFUSED.findall(text) or OURS.findall(text) or GDBS.findall(text)
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "it says nothing")
     return found[0] if found else f"gdb could not put the recorder into it: {visible(last.strip())}"
 
