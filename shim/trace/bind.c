@@ -25,12 +25,10 @@ static void python_begin(void)
     gdbcuda_python_v1[PYTHON_SALT] = ticks_now(); /* other processes write of other code at the same address */
 }
 
-/* Before anything of the program is loaded. */
-__attribute__((constructor)) static void start(int count, char **words, char **environment)
+static void start(char **environment)
 {
     word wanted = number_in(value_of(environment, "GDBCUDA_TRACE_LAST")), records = 1;
     word callers = number_in(value_of(environment, "GDBCUDA_TRACE_STACK"));
-    (void)count, (void)words;
     if (!gdbcuda_trace.entries_count) /* not the one that is preloaded, which has got what the first knows */
         in_front = audited_begin(value_of(environment, "GDBCUDA_TRACE_AUDIT"), value_of(environment, "LD_AUDIT"), HERE);
     apart = in_front ? in_front - HERE : 0;
@@ -51,6 +49,13 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     python_begin();
     past_libc_begin(environment);
     beside_wanted(value_of(environment, "GDBCUDA_GPU"));
+}
+
+/* Before anything of the program is loaded. musl's loader tells constructors nothing, and asks nobody who audits. */
+__attribute__((constructor)) static void started(int count, char **words, char **environment)
+{
+    if (environment == words + count + 1)
+        start(environment);
 }
 
 ASKED unsigned la_version(unsigned newest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -58,3 +59,13 @@ def test_a_folder_that_is_there_is_ones_own(trace: Trace, traced: Path, tmp_path
     done = trace(traced, "exit", "3").done
     assert (done.returncode == 2 and said in done.stderr) if said else (done.returncode, done.stderr) == (3, "")
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no musl-gcc here")
+def test_a_program_of_musls_runs_as_it_is(trace: Trace, tmp_path: Path) -> None:
+    """Its loader preloads the recorder, and tells its constructor nothing."""
+    program = tmp_path / "program"
+    source = "int main(void) { return 3; }"
+    subprocess.run(["musl-gcc", "-o", program, "-x", "c", "-"], input=source, text=True, check=True)
+    done = trace(program).done
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
