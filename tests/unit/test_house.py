@@ -16,7 +16,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "gdbcuda"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-# The rooms, lowest first: each imports itself and those before it.
+# The rooms in the order of ROOMS.md: each imports itself and those before it.
 ROOMS: list[str] = re.findall(r"\S+", """
     errors packages text command_line files adapter manual api memory elf linkage cpython pytorch locks machine.x86
     machine condition condition.machine_code decode faults calls gpu rings rings.traced ledger.effects ledger coverage
