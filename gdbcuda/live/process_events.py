@@ -23,6 +23,7 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     inferiors.end_process(event.inferior)
     process.forget()
     inferiors.forget_ended(event.inferior.num)
+    own_process.leave(event.inferior.num)
 
 
 def on_inferior_deleted(event: gdb.InferiorDeletedEvent) -> None:
@@ -48,6 +49,7 @@ def on_clear_objfiles(event: gdb.ClearObjFilesEvent) -> None:
 def begin(inferior: gdb.Inferior) -> None:
     process.forget()
     inferiors.forget_all(inferior.num)
+    own_process.leave(inferior.num)
     # gdb 10 to 12 cannot keep the breakpoints of several processes apart: the newest is watched alone. Not while one
     # forks, for there gdb is in the middle of its list of breakpoints.
     if not own_process.CAN_CONFINE and not inferiors.is_forked(inferior):

@@ -184,3 +184,20 @@ def test_a_gdb_that_watches_one_process_says_so(local: Scenario, keeps_processes
     text = local.run("fork_exec", *both, "cuda-break cuMemGetInfo", "run", "continue")
     assert "[New inferior 2 " in text and "internal-error" not in text
     assert ("gdbcuda: this gdb watches one process at a time" in text) != keeps_processes_apart
+
+
+EXECUTES = """
+#include <unistd.h>
+int main(int count, char **words)
+{
+    return count == 1 ? execl("/proc/self/exe", words[0], "again", (char *)NULL) : 0;
+}
+"""
+
+
+def test_what_nobody_has_taken_back_goes_in_an_exec(scenario: Scenario, compile_c) -> None:
+    """As what looks on in our library's way into the process, where a signal has stopped it there."""
+    look_on = "Watch(int(gdb.parse_and_eval('(long)&getpid')), print)"
+    look_on = f"python from gdbcuda.live.guard.watch import Watch; {look_on}"
+    text = scenario.run(compile_c("executes", EXECUTES), "tbreak main", "RUN", look_on, "continue", hook=None)
+    assert "is executing new program" in text and "exited normally" in text, text

@@ -53,6 +53,13 @@ def placed_in(number: int) -> list[unloading.Placed]:
     return [one for one in _placed.values() if one.inferior == number]
 
 
+def leave(number: int) -> None:
+    """The process of that inferior is over, or has become another program: what nobody has taken back until now is at
+    addresses that mean nothing any more."""
+    for one in placed_in(number):
+        unloading.put_away(one.breakpoint)
+
+
 def is_new(breakpoint: gdb.Breakpoint) -> bool:
     """Nothing has run since it is in gdb's table: no thread has been there."""
     placed = _placed.get(breakpoint.number)
