@@ -13,7 +13,7 @@ from gdbcuda.text.patterns import pattern
 NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 INSTALLED = pattern(r".*/(?:site|dist)-packages/")
 STANDARD = pattern(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
-GENERATED = re.compile(r".*/torchinductor_[^/]*/")  # where PyTorch's compiler keeps what it writes
+GENERATED = pattern(r".*/torchinductor_[^/]*/")  # where PyTorch's compiler keeps what it writes
 STARTS_WORKERS = pattern(r"multiprocessing/")  # by python -c, a line of Python's own
 # packages that make calls as they are told
 FOR_OTHERS = pattern(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxlib|numpy|pynvml)[/.]")
