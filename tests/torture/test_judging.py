@@ -68,6 +68,22 @@ def test_a_breakpoint_of_gdbs_that_the_program_has_written_over(build: Build, co
     assert kinds(build, watch, replace(run, notes=[{**signal, "there": "?"}])) == {"died"}
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "walks", "found"),
+    [
+        ("server", "detaches", "0 of few", []),
+        ("attach_server", "quits", "0 of few", []),
+        ("local", "detaches", "0 of few", ["unwinding"]),
+        ("server", "exits", "0 of few", ["unwinding"]),
+        ("server", "detaches", "1 of few", ["unwinding"]),
+    ],
+)
+def test_a_timer_whose_signal_a_gdbserver_has_lost(start: str, end: str, walks: str, found: list[str]) -> None:
+    plain = Outcome(out=["= backtraces: 0 of many lost", "= end"], status=3)
+    run = Outcome(out=[f"= backtraces: {walks} lost", "= end"], status=3)
+    assert [one.kind for one in judging.of_lines(Session(start, end, "nothing", []), plain, run)] == found
+
+
 @pytest.mark.parametrize(("kernel", "found"), [([7, 8, 9], {"hits"}), ([7, 9, 8], set())])
 def test_threads_that_gdb_numbers_in_another_order(build: Build, kernel: list[int], found: set[str]) -> None:
     watch = Watch("", "", "", ["cuMemAlloc_v2"], size_class=1, thread=1)
