@@ -43,8 +43,8 @@ FORKS_FAULT = re.compile(r"pending_parent: Assertion|LWP -?\d+ suspended=-?\d+")
 SHARED = "= clone, vm "
 SHARING = re.compile(r"^(= clone, vm(?: and vfork)? \d+: )signal 5$")
 BEHIND_SHARING = re.compile(r"^(= vfork \d+: )signal 5$")
-# A signal that a thread has got as gdbserver detaches may be lost, and with it the timer that is set anew in its handler:
-# all 15 kept runs were such, four of them without us.
+# What a thread has got as gdbserver detaches may be lost, and so the timer that its handler sets anew: all 15 kept runs
+# were such, four of them without us.
 UNTIMED = re.compile(r"^(= backtraces: \d+ of )few lost$")
 TERMINATED = re.compile(r"^Program terminated with signal (\w+)", re.MULTILINE)
 TORN = re.compile(r"(?!48 )\w\w b8(?: \w\w){8} ff e0")  # the jump that patches.c writes, but for its first byte
