@@ -182,6 +182,44 @@ def test_a_stop_on_the_way_to_our_library(local: Scenario, working, words: tuple
     program.goes_on()
 
 
+EXECUTES = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int cuInit(unsigned), cuDeviceGet(int *, int);
+static void *work(void *device)
+{
+    for (;; usleep(2000))
+        cuDeviceGet(device, 0);
+}
+int main(int count, char **words)
+{
+    int device;
+    pthread_t thread;
+    if (count > 1)
+        return 5;
+    cuInit(0);
+    pthread_create(&thread, NULL, work, &device);
+    puts("ready");
+    fflush(stdout);
+    while (access(getenv("GO"), F_OK))
+        usleep(2000);
+    execl("/proc/self/exe", words[0], "again", (char *)NULL);
+    return 1;
+}
+"""
+
+
+def test_another_program_behind_a_stop_on_the_way(local: Scenario, working, tmp_path: Path) -> None:
+    """Where our code was is nothing then: gdb could not put in what was still there, and not go on."""
+    go = tmp_path / "go"
+    program = working(EXECUTES, GO=str(go))
+    text = local.run(None, f"attach {program.pid}", "tbreak __errno_location", "cuda-log start --fast cuDeviceGet",
+                     "thread 1", "set scheduler-locking on", f"shell touch {go}", "continue", hook=None)  # fmt: skip
+    assert "the program has stopped before the library: nothing is recorded" in text, text
+    assert "is executing new program" in text and "exited with code 05" in text, text
+
+
 FORKS = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
