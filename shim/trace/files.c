@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MOST_WAITS 10000
+#define MOST_WAITS 3000 /* three seconds: the maker may be held by a debugger */
 #define MOST_FILES 10000 /* of one process number */
 
 struct trace gdbcuda_trace;
@@ -184,6 +184,8 @@ static void forget_threads(struct trace *trace)
 static word *head_mapped(word *before, long file)
 {
     word flags = MAP_SHARED | (before ? MAP_FIXED : 0);
+    if (!trace_has_room(file, FILE_HEADER)) /* the write to it would be SIGBUS */
+        return 0;
     word at = (word)CALL(mmap, before, FILE_HEADER, PROT_READ | PROT_WRITE, flags, file, 0);
     return FAILED(at) ? 0 : (word *)at;
 }
@@ -211,6 +213,7 @@ static int is_another_making(struct trace *trace, word pid)
         return 0;
     for (word i = 0; i < MOST_WAITS && __atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) != pid; i++)
         CALL(nanosleep, &soon, 0);
+    __atomic_store_n(&trace->pid, pid, __ATOMIC_RELEASE); /* who comes later does not wait again */
     return 1;
 }
 

@@ -129,6 +129,15 @@ def test_a_disk_without_room(shim: Path, traced: Path, tmp_path: Path) -> None:
 
 
 @needs_mounts
+def test_a_disk_that_is_full_before_the_first_call(shim: Path, traced: Path, tmp_path: Path) -> None:
+    """There is a name for the process's file, but no block."""
+    program = f"sh -c 'cat /dev/zero > {tmp_path}/all 2> /dev/null; {traced} one-by-one 3; exit 7'"
+    start = f"cd {ROOT}; {' '.join(tracing(tmp_path / 'calls'))} {program}; echo status $?"
+    text = on_small_disk(shim, tmp_path, "64k", start, f"{sys.executable} -m gdbcuda log summary {tmp_path}/calls")
+    assert "status 7" in text and "Bus error" not in text and "the file is empty" in text, text
+
+
+@needs_mounts
 @pytest.mark.parametrize("option", ["", "--all"])
 def test_all_threads_share_a_small_disk(shim: Path, traced: Path, tmp_path: Path, option: str) -> None:
     """Such as /dev/shm of a container. One thread's file would take half of it, or more than there is."""
