@@ -88,6 +88,25 @@ def find(place):
 """
 
 
+SH = """RANK=0 {python} {script} {place} & RANK=2 {python} {script} {place}.2 &
+until [ -e {place} ] && [ -e {place}.2 ]; do :; done; kill -INT $$; rm {place} {place}.2; wait"""
+
+
+def test_an_interrupt_in_a_launcher_without_python_says_where_each_rank_stands(
+    local: Scenario, tmp_path: Path, keeps_processes_apart: bool
+) -> None:  # fmt: skip
+    """As mpirun, or a shell script."""
+    if not keeps_processes_apart:
+        pytest.skip("before gdb 13 one process at a time is watched")
+    script = tmp_path / "hangs.py"
+    script.write_text(HANGS)
+    line = SH.format(python=PYTHON, script=script, place=tmp_path / "waits")
+    typist = RunTypist(local, "--ranks", "--", "sh", "-c", line)
+    typist.end()
+    told = r"rank (\d), process \d+, is at hangs.py:[45] in barrier\(\)\n"
+    assert sorted(re.findall(told, typist.started)) == ["0", "2"], typist.started
+
+
 def test_an_interrupt_says_where_each_rank_stands(
     local: Scenario, tmp_path: Path, torchrun: Path, keeps_processes_apart: bool
 ) -> None:  # fmt: skip

@@ -18,22 +18,21 @@ UNTOLD: set[str] = set()  # names of those that stop for us alone
 
 
 def text(event: gdb.SignalEvent) -> str:
-    """ "SIGSEGV in rank 1, process 4711", and below it the lines of Python, the innermost first. Ctrl-C is typed to see
-    where the ranks stand, and stops in any process: the launcher, mostly."""
-    others = other_ranks() if event.stop_signal == "SIGINT" else ()
-    return "\n".join([visible(f"{event.stop_signal} in {who()}"), *python_lines(), *others])
+    """ "SIGSEGV in rank 1, process 4711", and below it the lines of Python, the innermost first."""
+    return "\n".join([visible(f"{event.stop_signal} in {who()}"), *python_lines(), *other_ranks(event)])
 
 
 def who() -> str:
     return ", ".join(filter(None, (ranks.here(), f"process {gdb.selected_inferior().pid}")))
 
 
-def other_ranks() -> Iterator[str]:
-    """ "rank 0, process 4712, is at train.py:41 in step(), torch/…": the first thread of each."""
+def other_ranks(event: gdb.SignalEvent) -> Iterator[str]:
+    """ "rank 0, process 4712, is at train.py:41 in step(), torch/…": the first thread of each. Ctrl-C is typed to see
+    where they stand, and stops in any process: mostly the launcher, which may run no Python (mpirun)."""
     stopped = gdb.selected_inferior().num
-    for one in sorted(gdb.inferiors(), key=lambda one: one.num):
-        with inferiors.selected(one), suppress(gdb.error):
-            if one.num != stopped and one.pid and ranks.here():
+    for one in sorted(gdb.inferiors(), key=lambda one: one.num) if event.stop_signal == "SIGINT" else ():
+        with suppress(gdb.error), inferiors.selected(one):  # where it has no thread, the stopped one stays selected
+            if gdb.selected_inferior().num == one.num != stopped and ranks.here():
                 min(inferiors.threads(), key=lambda thread: thread.num).switch()
                 yield visible(f"{who()}, is at {own_code.callers_text(thread_stacks.calling()) or 'no line of Python'}")
 
@@ -49,4 +48,5 @@ def stop_text(event: gdb.SignalEvent) -> str | None:
     """None where gdb's own line has all. "" where nothing is to be told."""
     if event.stop_signal in UNTOLD:
         return ""
-    return f"{text(event)}\n" if ranks.here() or thread_stacks.calling() else None
+    has_more = ranks.here() or thread_stacks.calling() or any(other_ranks(event))
+    return f"{text(event)}\n" if has_more else None
