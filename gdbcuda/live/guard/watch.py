@@ -82,12 +82,6 @@ def sweep() -> None:
             one.delete()
 
 
-def end_watches(watches: list[Watch]) -> None:
-    """Their process has gone, and at their addresses is something else in the next one."""
-    trash.extend(watches)
-    sweep()
-
-
 def put_back(memory: process.RawMemory) -> None:
     for address, own in _left_to_children.items():
         memory.write(address, own)

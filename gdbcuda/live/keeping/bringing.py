@@ -18,10 +18,9 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
-from gdbcuda.live.guard.watch import Watch, end_watches, trash
+from gdbcuda.live.guard.watch import Watch, trash
 from gdbcuda.live.guarding import seccomp, without_gdb
 from gdbcuda.live.host import gdb_cli, interrupts
-from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.patching import agent, detours, nearby_space, trampoline_space
 from gdbcuda.live.patching.nearby_space import Leftover
@@ -39,7 +38,6 @@ from gdbcuda.rings import ring_layout
 IN_LIBC = ("libc.so", "libc-", "libdl.so", "libdl-")
 HAS_ENDED = "the program has ended"
 NO_WAY = "our library cannot be loaded into this process:"
-ON_THE_WAY: PerInferior[list[Watch]] = PerInferior(list, end_watches)
 
 
 class Arrival(own_process.Internal):
@@ -106,7 +104,6 @@ def look_out(start: int, arrived: int) -> None:
     if process.is_alive():
         without_gdb.watch()
         watch = Watch(arrived, look)
-        ON_THE_WAY().append(watch)
 
 
 def has_come_back(start: int) -> None:

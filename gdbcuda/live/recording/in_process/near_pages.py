@@ -17,7 +17,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.guard.watch import Watch, end_watches
+from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import agent, detours, nearby_space
 from gdbcuda.live.placing import loader_watch
@@ -35,7 +35,7 @@ STACK_LIMIT = re.compile(r"^Max stack size +(\d+)", re.MULTILINE)
 NOP = b"\x90"
 FAILED = (1 << 64) - 4095
 Pages = tuple[int, int]  # where, and how many bytes
-WATCHES: PerInferior[list[Watch]] = PerInferior(list, end_watches)
+WATCHES: PerInferior[list[Watch]] = PerInferior(list)
 
 
 def send_for(state: RingProcess, written: Callable[[], None]) -> None:
