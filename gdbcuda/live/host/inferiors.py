@@ -107,7 +107,7 @@ def have_executed(space: gdb.Progspace) -> list[gdb.Inferior]:
     """The processes that are another program's now, when gdb takes the symbols of that space away. At an attach it does
     so too, before it has any, and when it follows a fork: then there is an inferior whose process has not begun yet. So
     it does where a child by vfork has ended without a program: then no thread is selected."""
-    if gdb.selected_thread() is None or any(one.pid and one.num not in _processes for one in gdb.inferiors()):
+    if selected_thread() is None or any(one.pid and one.num not in _processes for one in gdb.inferiors()):
         return []
     mine = [one for one in in_space(space) if one.pid and _processes.get(one.num) == one.pid]
     found = [one for one in mine if one.num in _have_objects]

@@ -63,13 +63,14 @@ def users_breakpoints_off() -> Iterator[None]:
     """A way out leads to one of them. gdb would count a hit, and execute its commands: with a `continue` among them the
     program runs on, and with it whatever waits for the threads to be out."""
     off = [one for one in gdb.breakpoints() if one.number > 0 and one.enabled]
-    for one in off:
-        one.enabled = False
     try:
+        for one in off:
+            one.enabled = False
         yield
     finally:
         for one in filter(gdb.Breakpoint.is_valid, off):
-            one.enabled = True
+            with suppress(gdb.error):  # one that gdb cannot put in leaves the others off, else
+                one.enabled = True
 
 
 def go_past(pc: int) -> None:
