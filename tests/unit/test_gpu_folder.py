@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 from gdbcuda.calls.reader import BEGIN, END, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import as_nested
+from gdbcuda.gpu.gpu_calls import GpuWork
 from gdbcuda.gpu.joined_calls import JoinedCall
+from gdbcuda.rings.traced.thread_names import ThreadNames
+from gdbcuda.rings.traced.trace_files import untold
 from gdbcuda.rings.traced.trace_gpu import FolderGpu, in_each_other, with_seen
 
 
@@ -43,3 +48,15 @@ def test_calls_that_only_cupti_has_seen_are_around_those_that_are_in_them() -> N
               as_nested(with_seen(iter(recorded), seen)) if not is_end}  # fmt: skip
     assert around == {"before": "", "seen": "", "inside": "seen", "deeper": "inside", "in both": "seen", "behind": "",
                       "last": ""}  # fmt: skip
+
+
+def test_streams_of_processes_that_left_nothing_else_are_of_each_its_own() -> None:
+    gpu = FolderGpu({}, {}, Log())
+    for pid, starts in ((7, (1.0, 3.0)), (8, (2.0, 4.0))):
+        file = SimpleNamespace(pid=pid)
+        reading: Any = SimpleNamespace(file=file, seen={}, call=lambda work: made("kernel", work.start, 5.0))
+        gpu.add(0, reading, [GpuWork(0, start, start + 0.5, "GPU 0 stream 7", None) for start in starts])
+    names = ThreadNames(gpu.log)
+    lanes = gpu.streams(names, untold)
+    told = [[(call.thread, time) for time, is_end, call, _ in lane if not is_end] for lane in lanes]
+    assert told == [[(1, 1.0), (1, 3.0)], [(2, 2.0), (2, 4.0)]]

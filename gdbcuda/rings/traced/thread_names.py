@@ -9,13 +9,13 @@ from gdbcuda.calls.record import Call
 class ThreadNames:
     def __init__(self, log: Log) -> None:
         self.log = log
-        self.numbers: dict[tuple[int, int | str], int] = {}
+        self.numbers: dict[tuple[int, int, int | str], int] = {}
 
     def name(self, call: Call) -> None:
         call.thread = self.number(call.inferior, call.pid, call.lwp)
 
     def number(self, inferior: int, pid: int, lwp: int, lane: str = "") -> int:
-        key = inferior, lane or lwp
+        key = inferior, pid, lane or lwp
         if key not in self.numbers:
             self.numbers[key] = len(self.numbers) + 1
             details = {"name": lane} if lane else {"lwp": lwp}

@@ -23,7 +23,7 @@ from gdbcuda.rings.traced.thread_names import ThreadNames
 from gdbcuda.rings.traced.trace_files import Progress, untold
 
 Threads = Sequence[ThreadFile]
-Lane = tuple[int, str]  # the number of the process, and its name
+Lane = tuple[int, int, str]  # the number of the process (0: of none that is there), its pid, the lane's name
 
 
 class FolderGpu:
@@ -70,7 +70,7 @@ class FolderGpu:
     def add(self, number: int, reading: GpuReading, works: list[GpuWork]) -> None:
         side_by_side(works)
         for work in works:
-            self.lanes.setdefault((number, work.lane), []).append((reading, work))
+            self.lanes.setdefault((number, reading.file.pid, work.lane), []).append((reading, work))
         for call in {id(one): one for one in reading.seen.values() if isinstance(one, Call)}.values():
             call.inferior = number
             self.seen.setdefault((number, call.lwp), []).append(call)
@@ -84,8 +84,8 @@ class FolderGpu:
         firsts += [(call.start, number, call.pid, lwp) for (number, lwp), some in self.seen.items() for call in some]
         for _, number, pid, lwp in sorted(firsts):
             names.number(number, pid, lwp)
-        for (number, lane), works in sorted(self.lanes.items(), key=lambda one: one[1][0][1].start):
-            names.number(number, works[0][0].file.pid, 0, lane)
+        for (number, pid, lane), _ in sorted(self.lanes.items(), key=lambda one: one[1][0][1].start):
+            names.number(number, pid, 0, lane)
 
     def streams(self, names: ThreadNames, told: Progress) -> list[Iterator[TimedEvent]]:
         """Of each thread and each lane, in the order of time."""
@@ -95,8 +95,8 @@ class FolderGpu:
                 seen = in_each_other(self.seen.pop((number, one.lwp), []))
                 found.append(as_nested(with_seen(self.readings[number].calls(one, told), seen)))
         found += [as_nested(in_each_other(some)) for some in self.seen.values()]
-        for (number, lane), works in self.lanes.items():
-            thread = names.number(number, works[0][0].file.pid, 0, lane)
+        for (number, pid, lane), works in self.lanes.items():
+            thread = names.number(number, pid, 0, lane)
             found.append(as_nested(self.calls(number, thread, works)))
         return found
 
