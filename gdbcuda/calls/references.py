@@ -50,7 +50,10 @@ def require_names(details: Details) -> None:
 
 
 def require_gpu(details: Details) -> None:
-    if type(details["uncertainty"]) not in (int, float, NONE) or not isinstance(details["devices"], dict):
+    apart = details["uncertainty"]  # nanoseconds
+    if type(apart) not in (int, float, NONE) or not isinstance(details["devices"], dict):
+        raise TypeError(details)
+    if apart is not None and not abs(apart) < LONGEST * 1e9:
         raise TypeError(details)
 
 

@@ -107,6 +107,7 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", [
     5, {"gpus": 5}, {"gpus": [1, {}, {"pid": "x", "uncertainty": 1, "devices": {}}], "clocks_apart": "x"},
+    {"gpus": [{"uncertainty": 1, "devices": {}}, {"pid": 7, "uncertainty": 10**400, "devices": {}}]},
     {"gpus": [{"pid": 7, "uncertainty": [], "devices": {}}, {"pid": 7, "uncertainty": 1, "devices": {"0": 5}}]},
 ])  # fmt: skip
 def test_what_is_said_of_clocks_may_make_no_sense(other: object) -> None:

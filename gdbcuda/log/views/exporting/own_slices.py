@@ -94,4 +94,4 @@ def is_note(kind: str, details: dict[str, Any]) -> bool:
         References().add(kind, details)
     except (KeyError, TypeError, ValueError):
         return False
-    return type(details["pid"]) is int and all(isinstance(name, str) for name in names.values())
+    return type(details.get("pid")) is int and all(isinstance(name, str) for name in names.values())
