@@ -13,7 +13,8 @@ from gdbcuda.text.patterns import pattern
 NO_ADDRESS = 1 << 63  # x86-64 and aarch64 have none from here to the kernel's own half
 INSTALLED = pattern(r".*/(?:site|dist)-packages/")
 STANDARD = pattern(r".*/lib(?:64)?/python3\.\d+[a-z]?/|<frozen ")
-GENERATED = pattern(r".*/torchinductor_[^/]*/")  # where PyTorch's compiler keeps what it writes
+# what PyTorch's compiler writes: by its folder, or by its file's name, where that is kept elsewhere, as of vLLM
+GENERATED = pattern(r".*/(?:torchinductor_[^/]*/|([a-z2-7]{2})/c\1[a-z2-7]{49}\.py$)")
 STARTS_WORKERS = pattern(r"multiprocessing/")  # by python -c, a line of Python's own
 # packages that make calls as they are told
 FOR_OTHERS = pattern(r"(?:torch|triton|cupy|cupyx|numba|numba_cuda|cuda|jax|jaxlib|numpy|pynvml)[/.]")

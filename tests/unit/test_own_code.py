@@ -59,6 +59,7 @@ STARTED = [f"{LIB}/multiprocessing/process.py", f"{LIB}/multiprocessing/spawn.py
         (["<string>", VLLM, *STARTED], VLLM),  # a dataclass
         ([TORCH, "<eval_with_key>.3", TORCH, "train.py"], "train.py"),
         (["<string>", TORCH, "/tmp/torchinductor_me/4h/c4hx.py", TORCH, "train.py"], "train.py"),  # torch.compile
+        ([TORCH, f"/home/me/.cache/vllm/rank_0_0/inductor_cache/4h/c4h{'x' * 49}.py", TORCH, VLLM], VLLM),
         ([TORCH, "<string>", f"{LIB}/code.py"], "<string>"),
         ([TORCH, "<ipython-input-1-abc>", f"{VENV}/IPython/core/interactiveshell.py", "/venv/bin/ipython"],
          "<ipython-input-1-abc>"),
