@@ -23,7 +23,8 @@ def get() -> None:
         if PYTHON.exists():
             return
         part = CACHE / f"{NAME}.part"
-        shutil.rmtree(part, ignore_errors=True)
+        for old in (part, CACHE / NAME):  # of another Python that has gone
+            shutil.rmtree(old, ignore_errors=True)
         say(f"{NAME}: installing {WANTED} into {CACHE / NAME}")
         command([base(), "-m", "venv", "--without-pip", part])
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", part / "bin" / "python"]

@@ -14,8 +14,9 @@ from gdbcuda.machine import abi
 from gdbcuda.text.patterns import pattern
 from gdbcuda.text.sentences import meant, some
 
-STEP = pattern(r"(?:\.|->)([A-Za-z_]\w*)|\[(\d+)\]")
-PATH = pattern(rf"([A-Za-z_]\w*)((?:{STEP.pattern})*)")
+A_STEP = r"(?:\.|->)([A-Za-z_]\w*)|\[(\d+)\]"
+STEP = pattern(A_STEP)
+PATH = pattern(rf"([A-Za-z_]\w*)((?:{A_STEP})*)")
 WORDS = {"NULL": 0, "nullptr": 0, "false": 0, "true": 1}
 FRACTIONS = {4: "<f", 8: "<d"}
 

@@ -6,11 +6,12 @@ import ctypes
 import os
 
 TRACE_ME = 0  # PTRACE_TRACEME
-WHY = "ptrace is not allowed here (by seccomp, as in some containers, or kernel.yama.ptrace_scope is 3)"
+WHY = "ptrace is not allowed here (by seccomp, as in some containers, or kernel.yama.ptrace_scope is 2 or 3)"
 
 
 def is_allowed() -> bool:
-    """Asked by a child that ends at once. (ptrace(2): Yama's scope 3 and a filter refuse that, too.)"""
+    """Asked by a child that ends at once. (ptrace(2): a filter refuses that, too, and so do Yama's scopes 3 and,
+    without CAP_SYS_PTRACE, 2.)"""
     child = os.fork()
     if not child:
         refused = 1

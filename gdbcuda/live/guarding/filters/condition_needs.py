@@ -22,7 +22,7 @@ def counter(number: int) -> int:
 
 
 class SelectedProcess:
-    """`gdbcuda.condition.place.Place` of the selected process, for the condition of one breakpoint."""
+    """`gdbcuda.condition.place.ProcessPlaces` of the selected process, for the condition of one breakpoint."""
 
     def __init__(self, number: int, counts: bool = False) -> None:
         self.number, self.counts = number, counts

@@ -55,7 +55,8 @@ def clocks(found: GpuOfLog, rows: GpuRows) -> list[str]:
     apart, early = clocks_apart(found.notes), rows.early
     said = [f"T{apart[1:]}, as far as CUPTI's own clock can be told."] if apart else []
     if found.notes.apart() is None:
-        said = ["How far the times of the GPU and of the calls are apart is not known."]
+        said = [f"T{apart[1:]}."] if apart else []  # of system calls
+        said.append("How far the times of the GPU and of the calls are apart is not known.")
     if early:
         said.append(f"{counted(len(early), 'piece')} of work began up to {duration(max(early))} before the call: "
                     f"so far the clocks may be wrong.")  # fmt: skip
