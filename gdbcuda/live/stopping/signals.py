@@ -19,7 +19,11 @@ UNTOLD: set[str] = set()  # names of those that stop for us alone
 
 def text(event: gdb.SignalEvent) -> str:
     """ "SIGSEGV in rank 1, process 4711", and below it the lines of Python, the innermost first."""
-    return "\n".join([visible(f"{event.stop_signal} in {who()}"), *python_lines(), *other_ranks(event)])
+    return below(event, [*python_lines(), *other_ranks(event)])
+
+
+def below(event: gdb.SignalEvent, lines: list[str]) -> str:
+    return "\n".join([visible(f"{event.stop_signal} in {who()}"), *lines])
 
 
 def who() -> str:
@@ -48,5 +52,5 @@ def stop_text(event: gdb.SignalEvent) -> str | None:
     """None where gdb's own line has all. "" where nothing is to be told."""
     if event.stop_signal in UNTOLD:
         return ""
-    has_more = ranks.here() or thread_stacks.calling() or any(other_ranks(event))
-    return f"{text(event)}\n" if has_more else None
+    lines = [*python_lines(), *other_ranks(event)]
+    return f"{below(event, lines)}\n" if lines or ranks.here() else None
