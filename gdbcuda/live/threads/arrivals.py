@@ -69,12 +69,14 @@ def on_stop(event: object) -> None:
     IN_HANDLERS().clear()
     if not (asked and standstill.stands_still()):
         return
-    with positions.same_thread():
-        for thread, here in positions.newest(asked).items():
-            call = asked[thread]
-            has_come_back = here == call and before.get(thread) is call  # and nobody has asked about it since
-            if has_come_back or (here is not None and is_on_other_stack(here[1], call)):
-                IN_HANDLERS()[thread] = call
+    found = positions.newest(asked)
+    for ended in asked.keys() - found.keys():
+        del asked[ended]
+    for thread, here in found.items():
+        call = asked[thread]
+        has_come_back = here == call and before.get(thread) is call  # and nobody has asked about it since
+        if has_come_back or (here is not None and is_on_other_stack(here[1], call)):
+            IN_HANDLERS()[thread] = call
 
 
 def is_on_other_stack(top: int, call: positions.Position) -> bool:
