@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
-from functools import lru_cache
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable, UserError
@@ -27,6 +26,8 @@ class Wrapped(NamedTuple):
 
 # by program, where it is, and the names that were looked for
 PROGRAMS: PerInferior[dict[tuple[str, int, frozenset[str]], list[Wrapped]]] = PerInferior(dict)
+# by library, name, and whether gdb has read the library's symbols
+HIDDEN: PerInferior[dict[tuple[Linkage, str, bool], list[int]]] = PerInferior(dict)
 
 
 def wrapped(names: Set[str]) -> Iterator[Answering]:
@@ -82,12 +83,14 @@ def found_in_library(library: Linkage, names: frozenset[str]) -> Iterator[tuple[
     for name in sorted(referred):
         known = [one.address for one in exported.get(WRAPPER + name, ())]
         if not known and len(referred) <= FEW:
-            known = [*hidden(library, name, process.objfile_of(this_snapshot.file_of(library)) is not None)]
+            known = hidden(library, name)
         yield from ((name, address) for address in known)
 
 
-@lru_cache(maxsize=512)  # gdb searches the names of all objects, and would again at each load
-def hidden(library: Linkage, name: str, is_read: bool) -> tuple[int, ...]:
-    """``is_read``: gdb has read the library's symbols."""
-    inside = [address for address in process.decoded(WRAPPER + name) if library.image.holds(address)]
-    return tuple(process.function_start(address) or address for address in inside)
+def hidden(library: Linkage, name: str) -> list[int]:
+    """gdb searches the names of all objects, and would again at each load."""
+    asked = library, name, process.objfile_of(this_snapshot.file_of(library)) is not None
+    if asked not in HIDDEN():
+        inside = [address for address in process.decoded(WRAPPER + name) if library.image.holds(address)]
+        HIDDEN()[asked] = [process.function_start(address) or address for address in inside]
+    return HIDDEN()[asked]
