@@ -18,7 +18,7 @@ struct file_name {
 struct file_name trace_name(const struct trace *trace, word file, word thread);
 long trace_created(const struct trace *trace, const char *name);
 
-/* No SIGBUS later where the disk is full. */
+/* No SIGBUS later where the disk is full, nor SIGXFSZ. */
 int trace_has_room(long file, word size);
 
 /* The calling process's file, which a forked child does not have yet; 0 if there is none. */
