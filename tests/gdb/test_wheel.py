@@ -14,6 +14,8 @@ from typing import Callable
 import pytest
 from scenario import GDB, ROOT
 
+from gdbcuda.manual.pages import pages
+
 BEHIND = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -202,7 +204,7 @@ def test_the_workflow_of_the_manual_is_green(played: tuple[Installed, str], whee
     """Its steps as they stand, for a library of `gdbcuda new-hook`, which breaks no contract."""
     user, _ = played
     assert user.run("gdbcuda", "new-hook", "myhook").returncode == 0
-    page = (ROOT / "gdbcuda" / "manual" / "29-ci.md").read_text()
+    page = pages()["ci"].text
     steps = re.findall(r"^ +- run: (.*)$", page, re.MULTILINE)
     assert len(steps) == page.count("- run:") > 5
     for step in steps:

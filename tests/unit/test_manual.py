@@ -27,6 +27,13 @@ def test_every_file_is_a_page() -> None:
     assert {path.name[3:-3] for path in FOLDER.glob("*.md")} == pages().keys()
 
 
+def test_their_numbers_leave_none_out() -> None:
+    """Each has a place of its own in the order: none is put behind the last one because that was the next number."""
+    assert [int(path.name[:2]) for path in sorted(FOLDER.glob("*.md"))] == [*range(1, len(PAGES) + 1)]
+    topics = [*pages()]
+    assert (topics[0], topics[-1]) == ("first-stop", "limits")
+
+
 @each_page
 def test_a_page_begins_with_its_title_and_its_question(page: Page) -> None:
     assert page.text.startswith(f"# {page.title}\n\n{page.answers}\n\n")
