@@ -1,6 +1,7 @@
 /* Another thread makes a call of its own between each two instructions of a hook library in this thread's call. So it does
  * not take luck to see that both use the same memory. */
 #include "contract/contract.h"
+#include "contract/other_threads.h"
 #include "contract/stepping.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ static bool let_the_other_call(unsigned long at, bool is_after_another)
     if (answered_calls == calls) {
         calls++;
         sem_post(&asked);
-        answered_calls += stepping_gets(&done, other_thread);
+        answered_calls += other_thread_answers(&done, other_thread);
     }
     return calls < MOST_CALLS && places++ < MOST_PLACES;
 }

@@ -1,34 +1,22 @@
 #include "contract/stepping.h"
+#include "contract/stepped_code.h"
 
 #if defined __x86_64__
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 enum { MOST_STEPS = 1 << 20, TRACE = 1 << 8 };
-enum { BREAKPOINT = 0xcc, LOCK = 0xf0, XCHG = 0x87, REX = 0x40, IN_REGISTERS = 0xc0 }; /* bytes of instructions */
-enum { PREFIX_OF_SIZE = 0x66, PREFIXES = 3, LIBRARY_RANGES = 4 };
 enum { MOST_FRAMES = 32, MOST_LOOPS = 64, MOST_TURNS = 8, LONGEST_CALL = 7, LONGEST_LOOP = 4096 };
 
-struct range {
-    unsigned long start, end;
-};
-static struct range library_code[LIBRARY_RANGES], own_code;
 static bool (*look)(unsigned long, bool);
 static pid_t stepped_thread; /* the thread */
 static unsigned steps;
 static bool is_on, is_entered, ends_at_return, is_after_another, holds_traps_open;
 static unsigned long before, awaited; /* the instruction that was stepped over; one that is to be looked at */
-static struct breakpoint {
-    unsigned long at, was_at; /* 0 for none */
-    unsigned char replaced;
-} planted[2];
 static unsigned long returns[MOST_FRAMES]; /* of functions in the library, the innermost last */
 static int frames;
 static struct {
@@ -36,88 +24,13 @@ static struct {
     unsigned count;
 } turns[MOST_LOOPS];
 
-static bool is_in(const struct range *range, unsigned long at)
-{
-    return range->start <= at && at < range->end;
-}
-
-static bool is_in_library(unsigned long at)
-{
-    bool found = false;
-    for (int i = 0; i < LIBRARY_RANGES; i++)
-        found |= is_in(&library_code[i], at);
-    return found;
-}
-
-static void note_code(const char *line, const char *library)
-{
-    struct range found;
-    char path[4096] = "", kind[8] = "";
-    if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095[^\n]", &found.start, &found.end, kind, path) != 4 || kind[2] != 'x')
-        return;
-    if (is_in(&found, (unsigned long)note_code))
-        own_code = found;
-    for (int i = 0; strcmp(path, library) == 0 && i < LIBRARY_RANGES; i++)
-        if (!library_code[i].end) {
-            library_code[i] = found;
-            break;
-        }
-}
-
 static void trapped(int number, siginfo_t *info, void *context);
 
 bool stepping_finds(const char *library)
 {
-    static char line[8192];
     struct sigaction now;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    memset(library_code, 0, sizeof library_code);
-    while (maps && fgets(line, sizeof line, maps))
-        note_code(line, library);
-    if (maps)
-        fclose(maps);
     sigaction(SIGTRAP, NULL, &now);
-    return library_code[0].end && (now.sa_handler == SIG_DFL || now.sa_sigaction == trapped);
-}
-
-/* The kernel writes where the program may not. */
-static bool put_code(unsigned long at, unsigned char byte)
-{
-    int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
-    bool is_put = memory >= 0 && pwrite(memory, &byte, 1, (off_t)at) == 1;
-    if (memory >= 0)
-        close(memory);
-    return is_put;
-}
-
-static void take_away(void)
-{
-    for (int i = 0; i < 2; i++) {
-        if (planted[i].at)
-            put_code(planted[i].at, planted[i].replaced);
-        planted[i].at = 0;
-    }
-    awaited = 0;
-}
-
-static bool put_breakpoint(unsigned long at)
-{
-    struct breakpoint *one = &planted[planted[0].at != 0];
-    one->replaced = *(unsigned char *)at;
-    one->was_at = at;
-    one->at = put_code(at, BREAKPOINT) ? at : 0;
-    return one->at != 0;
-}
-
-/* Of any thread, which may find it taken away by now. */
-static bool was_planted(unsigned long at)
-{
-    return at == planted[0].was_at || at == planted[1].was_at;
-}
-
-static bool is_code(unsigned long at)
-{
-    return is_in_library(at) || is_in(&own_code, at);
+    return stepped_code_is_found(library) && (now.sa_handler == SIG_DFL || now.sa_sigaction == trapped);
 }
 
 /* Where the function that was just entered returns to; the loader, which is to find it first, has two words more. */
@@ -135,15 +48,6 @@ static void note_frame(unsigned long at, const unsigned long *stack)
         frames--;
     else if (*stack > before && *stack <= before + LONGEST_CALL && at != *stack && frames < MOST_FRAMES)
         returns[frames++] = *stack;
-}
-
-/* 0 where no jump is. */
-static unsigned length_of_jump(const unsigned char *at)
-{
-    enum { SHORT = 0x70, TWO_BYTES = 0x0f, NEAR = 0x80, JMP_SHORT = 0xeb, JMP_NEAR = 0xe9 };
-    if ((*at & 0xf0) == SHORT || *at == JMP_SHORT)
-        return 2;
-    return *at == JMP_NEAR ? 5 : *at == TWO_BYTES && (at[1] & 0xf0) == NEAR ? 6 : 0;
 }
 
 static bool has_turned_often(unsigned long jump)
@@ -164,13 +68,6 @@ static bool run_out_of_loop(unsigned long at)
     unsigned long jump = before;
     before = 0;
     return put_breakpoint(jump + length) && put_breakpoint(returns[frames - 1]);
-}
-
-static bool locks(const unsigned char *at)
-{
-    for (int i = 0; i < PREFIXES && (*at == PREFIX_OF_SIZE || (*at & 0xf0) == REX); i++)
-        at++;
-    return *at == LOCK || ((*at | 1) == XCHG && at[1] < IN_REGISTERS);
 }
 
 static bool looked(unsigned long at)
@@ -194,7 +91,7 @@ static bool goes_on(unsigned long at, const unsigned long *stack)
         return true;
     }
     is_after_another = true;
-    if (is_in(&own_code, at)) {
+    if (is_in_own_code(at)) {
         before = at;
         return !(is_entered && ends_at_return);
     }
@@ -213,6 +110,7 @@ static void trapped(int number, siginfo_t *info, void *context)
         registers[REG_RIP] = (greg_t)at;
         is_awaited = awaited == at && gettid() == stepped_thread;
         take_away();
+        awaited = 0;
     }
     bool further = is_awaited ? (look(at, false), false) : goes_on(at, (const unsigned long *)registers[REG_RSP]);
     registers[REG_EFL] = further ? registers[REG_EFL] | TRACE : registers[REG_EFL] & ~(greg_t)TRACE;
@@ -278,64 +176,8 @@ void stepping_ends(void)
     is_on = false; /* the trap of the next instruction is on its way */
     __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~(unsigned long long)TRACE);
     take_away();
+    awaited = 0;
     holds_traps_open = false;
-}
-
-/* What /proc says of a thread: 0 where it is not there. */
-static size_t said_of(pid_t thread, const char *file, char *text, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)thread, file);
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t found = from >= 0 ? read(from, text, size - 1) : 0;
-    if (from >= 0)
-        close(from);
-    text[found > 0 ? found : 0] = 0;
-    return found > 0 ? (size_t)found : 0;
-}
-
-static bool is_asleep(pid_t thread)
-{
-    char text[512];
-    const char *name_end = said_of(thread, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
-    return name_end && name_end[1] && name_end[2] == 'S';
-}
-
-/* In nanoseconds. */
-static unsigned long long has_run(pid_t thread)
-{
-    char text[128];
-    unsigned long long found = 0;
-    return said_of(thread, "schedstat", text, sizeof text) && sscanf(text, "%llu", &found) == 1 ? found : 0;
-}
-
-static struct timespec soon(void)
-{
-    enum { A_WHILE = 200000, SECOND = 1000000000 }; /* nanoseconds */
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += A_WHILE;
-    until.tv_sec += until.tv_nsec / SECOND;
-    until.tv_nsec %= SECOND;
-    return until;
-}
-
-bool stepping_gets(sem_t *answer, pid_t from)
-{
-    enum { ASLEEP = 3, TURNING = 20000000, KNOWN = 1000000 }; /* looks, nanoseconds */
-    static int turned;
-    unsigned long long begin = has_run(from);
-    for (int asleep = 0; asleep < ASLEEP;) {
-        struct timespec until = soon();
-        if (sem_timedwait(answer, &until) == 0)
-            return true;
-        asleep = is_asleep(from) ? asleep + 1 : 0;
-        if (has_run(from) - begin > (turned > ASLEEP ? KNOWN : TURNING)) {
-            turned++;
-            return false;
-        }
-    }
-    return false;
 }
 #else
 bool stepping_finds(const char *library)
@@ -355,10 +197,4 @@ void stepping_waits_at(unsigned long at, bool (*how)(unsigned long, bool))
 }
 
 void stepping_ends(void) {}
-
-bool stepping_gets(sem_t *answer, pid_t from)
-{
-    (void)from;
-    return sem_wait(answer) == 0;
-}
 #endif

@@ -3,9 +3,7 @@
    somebody, a breakpoint lies where that returns to. */
 #ifndef GDBCUDA_STEPPING_H
 #define GDBCUDA_STEPPING_H
-#include <semaphore.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
 /* False where that cannot be: no library of that path, or one that has traps of its own. */
 bool stepping_finds(const char *library);
@@ -16,6 +14,4 @@ void stepping_begins(const void *function, bool (*look)(unsigned long at, bool i
 /* The same before the instruction at that address alone, once. */
 void stepping_waits_at(unsigned long at, bool (*look)(unsigned long at, bool is_after_another));
 void stepping_ends(void);
-/* Waits for the answer of another thread, or process. False where that waits itself: it sleeps, or turns in circles. */
-bool stepping_gets(sem_t *answer, pid_t from);
 #endif

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 OWN_INCLUDE = '#include "contract/'
-FILES = ("stepping.h", "stepping.c")
+HEADERS = ("stepped_code.h", "stepping.h", "other_threads.h")
+FILES = (*HEADERS, "stepped_code.c", "stepping.c", "other_threads.c")
 PLACE = "STEPPING"  # of a template
 FLAGS = ("-Wl,-z,now",)  # a call of a function is one of that function, not of the loader
 

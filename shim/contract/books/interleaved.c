@@ -109,7 +109,7 @@ static bool let_the_other(unsigned long at, bool is_after_another)
 {
     (void)at, (void)is_after_another;
     ask_other();
-    if (stepping_gets(&other->done, other->thread))
+    if (other_thread_answers(&other->done, other->thread))
         is_asked = 0;
     return false;
 }

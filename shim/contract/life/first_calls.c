@@ -38,7 +38,7 @@ static bool let_the_other_call(unsigned long at, bool is_after_another)
         return true;
     is_asked = 1;
     sem_post(&asked);
-    stepping_gets(&answered, other);
+    other_thread_answers(&answered, other);
     return false;
 }
 

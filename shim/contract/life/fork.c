@@ -62,14 +62,14 @@ static bool let_fork(unsigned long at, bool is_after_another)
         return true;
     if (is_asked && !has_child)
         has_child = sem_trywait(&forked) == 0;
-    if (has_child && stepping_gets(&ended, child))
+    if (has_child && other_thread_answers(&ended, child))
         is_asked = has_child = 0;
     if (is_asked)
         return true;
     is_asked = 1;
     sem_post(&asked);
-    has_child = stepping_gets(&forked, forking);
-    if (has_child && stepping_gets(&ended, child))
+    has_child = other_thread_answers(&forked, forking);
+    if (has_child && other_thread_answers(&ended, child))
         is_asked = has_child = 0;
     return true;
 }
