@@ -1,8 +1,8 @@
 """One object for each breakpoint that we know something of, and the one table of them: what gdb does not keep.
 
-One of cuda-break or cuda-dlsym break has a wish; of any other there are its hits, and what $_cuda_count and
-$_cuda_returns have noted for it. When gdb deletes a breakpoint, by whosever will, `on_deleted` drops all that there is,
-and tells those who share something among several: guards and open calls (`ON_GONE`).
+One of cuda-break or cuda-dlsym break has a wish; of any other there are its hits, whether gdb has switched it off, and
+what $_cuda_count and $_cuda_returns have noted for it. When gdb deletes a breakpoint, by whosever will, `on_deleted`
+drops all that there is, and tells those who share something among several: guards and open calls (`ON_GONE`).
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ class InEndedProcess:
 
 class OurBreakpoint:
     """``wish`` and ``filter`` are None of one that the user has made with gdb's own commands. ``hits``: as many as gdb
-    had counted when it last stopped; ``counted``: as many as it has; ``hit_at``: where it counted the last one."""
+    had counted when it last stopped; ``counted``: as many as it has; ``hit_at``: where it counted the last one.
+    ``when_modified``: whether it was enabled, and its hits, when that last changed, as `switched_off` has seen it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -158,6 +159,8 @@ class OurBreakpoint:
         self.filter: GuardFilter | None = None
         self.hits = self.counted = 0
         self.hit_at: tuple[int, ...] = ()
+        self.when_modified: tuple[bool, int] | None = None
+        self.is_off_by_gdb = False
         self.here: PerInferior[InProcess] = PerInferior(InProcess, InProcess.end)
         self.ended: PerInferior[InEndedProcess] = PerInferior(InEndedProcess, kept=True)
 

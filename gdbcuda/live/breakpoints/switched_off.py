@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import gdb
 
-from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.text.patterns import pattern
 
 EXPLICIT = pattern(r"^(?:-qualified )?-function ")  # which gdb.decode_line does not read
-_seen: dict[int, tuple[bool, int]] = {}  # enabled, hits; by number
-_off: set[int] = set()  # by gdb
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     """By the user, by us, or a hit."""
-    if breakpoint.number in _seen:
+    known = ours.find(breakpoint.number)
+    if known is not None and known.when_modified is not None:
         note(breakpoint)
 
 
@@ -31,7 +30,7 @@ def on_stop(event: gdb.StopEvent) -> None:
 
 def on_objfile(event: object) -> None:
     """Before gdb sets them again. (One process alone has nothing of before.)"""
-    if len(gdb.inferiors()) > 1 or _off:
+    if len(gdb.inferiors()) > 1 or any(one.is_off_by_gdb for one in ours.everyone()):
         for one in gdb.breakpoints():
             if one.visible:
                 renew(one)
@@ -39,14 +38,15 @@ def on_objfile(event: object) -> None:
 
 def renew(breakpoint: gdb.Breakpoint) -> None:
     """Once gdb will find it: as long as it is off gdb says no more of it."""
-    if breakpoint.enabled or _seen.get(breakpoint.number) != (True, breakpoint.hit_count):
+    if breakpoint.enabled or ours.of(breakpoint.number).when_modified != (True, breakpoint.hit_count):
         note(breakpoint)
     elif locations.decoded(EXPLICIT.sub("", breakpoint.location or "")):
         breakpoint.enabled = True  # which is noted
     else:
-        _off.add(breakpoint.number)
+        ours.of(breakpoint.number).is_off_by_gdb = True
 
 
 def note(breakpoint: gdb.Breakpoint) -> None:
-    _seen[breakpoint.number] = breakpoint.enabled, breakpoint.hit_count
-    _off.discard(breakpoint.number)
+    known = ours.of(breakpoint.number)
+    known.when_modified = breakpoint.enabled, breakpoint.hit_count
+    known.is_off_by_gdb = False
