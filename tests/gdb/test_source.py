@@ -120,9 +120,11 @@ def test_without_tabulate_and_pygments_it_works_plainly(tmp_path: Path) -> None:
     packages.mkdir(parents=True)
     (packages / "elftools").symlink_to(Path(elftools.__file__).parent)
     hook = ROOT / "shim" / "build" / "libgdbcuda-hook.so"
-    shown = gdb("-ex", hiding("pygments", "tabulate"), "-x", str(file), "-ex", f"cuda-check {hook}")
+    commands = ("-ex", f"cuda-check {hook}", "-ex", "cuda-version")
+    shown = gdb("-ex", hiding("pygments", "tabulate"), "-x", str(file), *commands)
     assert LOADED in shown and "gdbcuda: missing" not in shown
     assert re.search(r"^finding +seen, what it means", shown, re.M) and "dlsym-overridden" in shown
+    assert f"pyelftools {elftools.__version__}\n" in shown, "it was copied without what pip notes of it"
 
 
 def test_missing_dependency_is_one_line_with_the_remedy(tmp_path: Path) -> None:

@@ -38,8 +38,7 @@ def cuda_call(wanted: CallOptions) -> str:
     arguments are read from the registers. Later they come from the debug info, or are those that were seen at
     the entry. What is not known is shown as unknown. In dlsym or dlopen the request is shown.
 
-    After a return (finish, cuda-break --on return) the
-    result and the values behind out-pointers are shown.
+    After a return (finish, cuda-break --on return) the result and the values behind out-pointers are shown.
 
     Examples:
       cuda-call

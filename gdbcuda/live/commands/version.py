@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from gdbcuda import __version__
+from gdbcuda import __version__, packages
 from gdbcuda.command_line.options import Options, flag
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli
@@ -15,7 +16,6 @@ from gdbcuda.text import render
 from gdbcuda.text.json_text import json_text
 from gdbcuda.text.printable import visible
 
-PACKAGES = ("pygments", "tabulate", "pyelftools")
 SHOWN_LAYERS = ("hook", "runtime", "driver")
 
 
@@ -46,7 +46,7 @@ def everything() -> dict[str, Any]:
         "gdbcuda": __version__,
         "gdb": gdb_cli.execute("show version").splitlines()[0],
         "python": platform.python_version(),
-        "packages": {name: package(name) for name in PACKAGES},
+        "packages": {name: package(module, name) for module, name in packages.NEEDED.items()},
         "machine": platform.platform(),
         "table": {"cuda": table.cuda, "nvml": table.nvml},
         "target": process.connection() if process.is_alive() else "",
@@ -56,12 +56,15 @@ def everything() -> dict[str, Any]:
     }
 
 
-def package(name: str) -> str:
-    from importlib import metadata
+def package(module: str, name: str) -> str:
+    """What pip has noted of it; where it was copied without that, what it says of itself."""
+    from importlib import import_module, metadata
 
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
+        with suppress(ImportError):
+            return str(getattr(import_module(module), "__version__", "of an unknown version"))
         return "missing"
 
 
