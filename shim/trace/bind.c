@@ -145,6 +145,7 @@ ASKED unsigned la_objclose(uintptr_t *cookie)
         return 0;
     slots_gone(*cookie);
     trace_gone(THERE(gdbcuda_trace), *cookie);
+    code_gone();
     return 0;
 }
 

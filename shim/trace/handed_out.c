@@ -1,9 +1,6 @@
 /* Functions that hand out functions, in another way than through the loader. */
 #include "trace.h"
 
-#include <sys/syscall.h>
-#include <sys/uio.h>
-
 #define PER_THREAD 2 /* of the flags */
 #define NOWHERE 255
 
@@ -37,17 +34,6 @@ static const struct api_function *answer(const char *base, word version, int per
     return found;
 }
 
-/* Some answer with what is no address of a function: numbers of their own, or a mark. */
-static int is_there(word address)
-{
-    char byte;
-    struct iovec here = {&byte, 1}, there = {(void *)address, 1};
-    if (recorder_state()[STATE_CONFINED])
-        return 0;
-    long pid = system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    return system_call(SYS_process_vm_readv, (word)pid, (word)&here, 1, (word)&there, 1, 0) == 1;
-}
-
 /* Before it is noted what was handed out, that is made what it would be without us: who passes a request on may have
  * been given what records by us. */
 static void replace(const struct hands_out *how, const word *record, word is_noted)
@@ -63,7 +49,7 @@ static void replace(const struct hands_out *how, const word *record, word is_not
     if (!name || !to)
         return;
     const struct api_function *function = answer(name, version, (arguments[how->flags] & PER_THREAD) != 0);
-    if (function && is_there(*to))
+    if (function && is_code(*to))
         *to = recorded(function, *to, asker_at(record[FRONT_BACK]));
 }
 

@@ -112,6 +112,10 @@ void slots_lead_to_recorded(void);
 /* handed_out.c: what is called after a call of such a function; 0 for others. */
 word handed_out_by(const char *name);
 
+/* code.c */
+int is_code(word address);
+void code_gone(void); /* of some object */
+
 /* dlsym.c: code that asks this dlsym or dlvsym and answers with what records. */
 word answers_recorded(word original);
 

@@ -56,30 +56,35 @@ def test_a_request_that_is_passed_on_is_no_change(trace: Trace, tmp_path: Path) 
 
 
 ANSWERS_NUMBERS = """
+static int mark;
+void *given = GIVEN;
 int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
 {
     (void)symbol, (void)version, (void)flags, (void)status;
-    *found = (void *)0x1234567890abcdef;
+    *found = given;
     return 0;
 }
 """
 PRINTS_ANSWER = """
 #include <stdio.h>
+extern void *given;
 int cuGetProcAddress_v2(const char *, void **, int, unsigned long, int *);
 int main(void)
 {
     void *found = 0;
     cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
-    return printf("%p\\n", found) < 0;
+    return puts(found == given ? "as given" : "another") < 0;
 }
 """
 
 
-def test_what_is_handed_out_and_is_no_address_stays_as_it_is(trace: Trace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["(void *)0x1234567890abcdef", "&mark"])
+def test_what_is_handed_out_and_is_no_function_stays_as_it_is(trace: Trace, tmp_path: Path, given: str) -> None:
     library, program = tmp_path / "libnumbers.so", tmp_path / "prints"
-    for made, source, flags in ((library, ANSWERS_NUMBERS, ["-shared", "-fPIC"]), (program, PRINTS_ANSWER, [library])):
+    shared = ["-shared", "-fPIC", f"-DGIVEN={given}"]
+    for made, source, flags in ((library, ANSWERS_NUMBERS, shared), (program, PRINTS_ANSWER, [library])):
         subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
                        input=source, text=True, check=True)  # fmt: skip
     found = trace(program)
-    assert found.done.stdout == "0x1234567890abcdef\n"
+    assert found.done.stdout == "as given\n"
     assert [call["name"] for call in found.calls()] == ["cuGetProcAddress_v2"]

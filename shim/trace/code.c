@@ -1,0 +1,83 @@
+/* Whether code is at an address: what hands out functions may answer with a number of its own, or a mark that can be read. */
+#include "files.h"
+
+#include <fcntl.h>
+
+enum { RANGES = 16 };
+
+struct text {
+    long file, size, at;
+    char piece[256]; /* it is on the stack of a caller that may have little */
+};
+
+/* Each is written once, its begin last. */
+static struct { word begin, end; } found[RANGES];
+static word taken;
+
+static char next(struct text *from)
+{
+    if (from->at == from->size) {
+        from->at = 0;
+        from->size = CALL(read, from->file, from->piece, sizeof from->piece);
+        if (FAILED(from->size) || !from->size)
+            return from->size = 0;
+    }
+    return from->piece[from->at++];
+}
+
+/* Up to what is no digit, which is passed. */
+static word number(struct text *from)
+{
+    word value = 0;
+    for (char digit = next(from); (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'); digit = next(from))
+        value = value * 16 + (word)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    return value;
+}
+
+static void keep(word begin, word end)
+{
+    word slot = taken < RANGES ? __atomic_fetch_add(&taken, 1, __ATOMIC_SEQ_CST) : RANGES;
+    if (slot >= RANGES)
+        return;
+    found[slot].end = end;
+    __atomic_store_n(&found[slot].begin, begin, __ATOMIC_SEQ_CST);
+}
+
+/* A line is BEGIN-END rwxp and more. */
+static int is_mapped_as_code(struct text *maps, word address)
+{
+    word begin, end;
+    while ((begin = number(maps), end = number(maps))) {
+        next(maps), next(maps);
+        char byte = next(maps);
+        if (address >= begin && address < end) {
+            if (byte == 'x')
+                keep(begin, end);
+            return byte == 'x';
+        }
+        while (byte && byte != '\n')
+            byte = next(maps);
+    }
+    return 0;
+}
+
+int is_code(word address)
+{
+    for (word i = 0; i < RANGES; i++)
+        if (found[i].begin && address >= found[i].begin && address < found[i].end)
+            return 1;
+    if (recorder_state()[STATE_CONFINED])
+        return 0;
+    struct text maps = {.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    if (FAILED(maps.file)) /* no file is left, or no /proc */
+        return asker_at(address) != 0;
+    int is_it = is_mapped_as_code(&maps, address);
+    CALL(close, maps.file);
+    return is_it;
+}
+
+void code_gone(void)
+{
+    for (word i = 0; i < RANGES; i++)
+        __atomic_store_n(&found[i].begin, 0, __ATOMIC_SEQ_CST);
+}
