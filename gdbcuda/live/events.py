@@ -142,7 +142,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         own_process.on_deleted,
         ours.on_deleted,
     ),
-    "gdb_exiting": (if_loaded("guarding.without_gdb", "on_exiting"), own_process.on_exiting, locations.on_exiting),
+    "gdb_exiting": (if_loaded("guarding.without_gdb", "on_exiting"), locations.on_exiting),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from running_program import DETACHED_TO_ITS_END
-from scenario import Scenario
+from scenario import GDBSERVER, Scenario
 from test_fast_log import lists_locations
 
 FORKERS = """
@@ -176,3 +176,33 @@ def test_a_breakpoint_that_the_server_knows_no_more(shim: Path, compile_c, tmp_p
         "continue", "break *main", *DETACHED_TO_ITS_END, hook=hook,
     )  # fmt: skip
     assert "came to its end with 7" in text, text
+
+
+ENDS = {
+    "end of the script": "echo",
+    "quit": "quit",
+    "detach inferiors": "detach inferiors 1",
+    "SIGTERM": "shell kill -TERM $PPID",
+    "SIGHUP": "shell kill -HUP $PPID",
+}
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_gdb_ends_and_the_server_knows_a_breakpoint_no_more(local: Scenario, compile_c, tmp_path: Path, way) -> None:
+    """What has been attached to goes on: detach is one way of many."""
+    if not lists_locations() and not way.startswith("detach"):
+        pytest.skip("gdb before 12 tells nobody that it ends")
+    hook = compile_c("liblosthook.so", HOOK, "-shared")
+    waits = REWRITES.replace("    mprotect(", "    static volatile int go;\n    while (!go)\n        ;\n    mprotect(")
+    waits = waits.replace("    raise(", "    signal(SIGUSR2, SIG_IGN);\n    raise(")
+    program = compile_c("rewrites", waits, str(hook), f"-Wl,-rpath,{tmp_path}")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as running:
+        attach = f"target remote | {GDBSERVER} --once --attach - {running.pid}"
+        words = (attach, "handle SIGUSR2 stop nopass", "cuda-break cuMemAlloc if bytesize == 77", "break *first",
+                 "break *second", "set variable main::go = 1", "continue", "break *main", ENDS[way])  # fmt: skip
+        text = local.run(None, *words, hook=None)
+        if "Operation not permitted" in text:
+            running.kill()
+            pytest.skip("this machine does not let us attach")
+        told = running.communicate(timeout=60)[0]
+    assert (told, running.returncode) == ("came to its end with 7\n", 0) and "SIGUSR2" in text, text

@@ -9,6 +9,7 @@ import gdb
 
 from gdbcuda.live import layers, process
 from gdbcuda.live.host import gdb_cli, inferiors
+from gdbcuda.live.placing import letting_go, own_process
 from gdbcuda.live.threads import children
 from gdbcuda.text.patterns import pattern
 
@@ -129,8 +130,31 @@ def leave_to_children(breakpoint: gdb.Breakpoint) -> None:
 
 
 def on_exiting(event: object) -> None:
-    """gdb ends, and lets what it has attached to go on, and so children of which it has not heard: in those it would
-    leave the user's breakpoints. (Without a command, which might go on. gdb 12 knows no places without one.)"""
-    if LISTS and process.is_alive() and not process.is_running() and children.waiting():
-        for address in {at for one in gdb.breakpoints() for at, on in places(one) if on and at}:
+    """gdb ends, and lets go what it has attached to: as in front of detach. (gdb 12 knows places by a command only.)"""
+    for _ in letting_go.standing():
+        addresses = known() | (letting_go.in_table() if is_nothing_to_follow() else set())
+        leave_all_to_children(addresses)
+        letting_go.take_each_out(addresses)
+
+
+def is_nothing_to_follow() -> bool:
+    """A command that we execute is followed by a breakpoint's own, where gdb ends in the middle of its stop."""
+    return not any(one.commands for one in gdb.breakpoints())
+
+
+def known() -> set[int]:
+    """Without a command: the user's and ours; gdb's own are in its table only."""
+    of_user = {at for one in gdb.breakpoints() for at, on in places(one) if on and at} if LISTS else set()
+    return of_user | own_process.addresses()
+
+
+def leave_known_to_children() -> None:
+    """gdb will not tell before it lets go."""
+    if process.is_alive() and not process.is_running():
+        leave_all_to_children(known())
+
+
+def leave_all_to_children(addresses: set[int]) -> None:
+    if children.waiting():
+        for address in addresses:
             children.take_out(address)

@@ -233,5 +233,4 @@ def on_stop(event: object) -> None:
     """(Where nothing is ours gdb stays gdb.)"""
     is_any_ours = own_process.addresses() or any(one.wish for one in _known.values())
     if is_any_ours and letting_go.may_leave_children():
-        own_process.on_exiting(event)
-        locations.on_exiting(event)
+        locations.leave_known_to_children()

@@ -7,6 +7,7 @@ Such a child has what was in the process at its fork, and would end at the first
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from typing import Callable
 
 import gdb
@@ -40,19 +41,29 @@ def watch() -> None:
 
 
 def let_this_go() -> None:
+    let_go()
+    take_each_out(in_table())
+
+
+def take_each_out(addresses: Collection[int]) -> None:
     """Breakpoints that stay in it gdb takes out up to the first that a gdbserver does not know any more, for the
     program has written over it or a child that shares its memory had it. (gdb's remove_breakpoints_inf.)"""
-    let_go()
     if process.is_remote() and process.is_alive() and not process.is_running() and inserted.stay():
-        process.take_out_here(in_table())
+        process.take_out_here(addresses)
 
 
 def let_go_all() -> None:
     """A hook does not hear what is typed behind its command. Who stays after all is as before when he goes on."""
+    for _ in standing():
+        let_this_go()
+
+
+def standing() -> Iterator[None]:
+    """Each process that does, selected."""
     for one in gdb.inferiors():
         with inferiors.selected(one):
             if gdb.selected_inferior().num == one.num and process.is_alive() and not process.is_running():
-                let_go()
+                yield
 
 
 def let_go() -> None:

@@ -130,10 +130,3 @@ def on_deleted(breakpoint: gdb.Breakpoint) -> None:
             tell(breakpoint.address, False)
     if gone is not None:
         gone.beside.discard(gone)
-
-
-def on_exiting(event: object) -> None:
-    """gdb ends, and lets what it has attached to go on."""
-    if process.is_alive() and not process.is_running():
-        for address in addresses():
-            children.take_out(address)
