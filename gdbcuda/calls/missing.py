@@ -1,5 +1,5 @@
-"""Of which functions calls are missing in a log of ``--fast``, and why: that is told for as long as the log has their
-other calls, also when the library has been loaded again or the program runs anew."""
+"""Of which functions or processes calls are missing in a log of ``--fast``, and why: that is told for as long as the
+log has their other calls, also when the library has been loaded again or the program runs anew."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ WAS_ENTERED = "Calls may be missing of functions in whose first bytes a thread m
 OVERWRITTEN = "Calls are missing of functions whose first bytes somebody has changed meanwhile, as a uprobe does"
 WAS_LEFT = "Calls are missing that come in behind a hook library's jump, and are in a log without --fast"
 BEFORE = "Calls are missing of functions that could not be recorded in an earlier run, or where they were loaded before"
-REASONS = (GAVE_WAY, WAS_ENTERED, OVERWRITTEN, WAS_LEFT, BEFORE)
+UNREAD = "Calls may be missing of processes that ended unseen, from the last stop on (--keep FOLDER keeps them)"
+REASONS = (GAVE_WAY, WAS_ENTERED, OVERWRITTEN, WAS_LEFT, BEFORE, UNREAD)
 
 
 @dataclass
 class MissingCalls:
-    """``names``: of functions, by reason."""
+    """``names``: of functions, or of processes, by reason."""
 
     names: dict[str, dict[str, None]] = field(default_factory=lambda: {why: {} for why in REASONS})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from running_program import DETACHED_TO_ITS_END
 from scenario import Scenario
 from test_fast_log import _new_enough as _new_enough
@@ -83,6 +84,63 @@ def test_run_again_and_executed_again(local: Scenario, compile_c) -> None:
     text = local.run(program, "cuda-log start --fast cuDriverGetVersion --in hook", "RUN", "RUN", "cuda-log")
     assert text.count("is executing new program") == 6 and text.count("exited normally") == 2, text
     assert "40 calls kept" in text, text
+
+
+ENDS = """
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int cuDriverGetVersion(int *);
+extern char **environ;
+static long call_kernel(long number, long first, void *second, void *third)
+{
+    __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third) : "rcx", "r11", "memory");
+    return number;
+}
+int main(int count, char **words)
+{
+    char more[] = "more", *next[] = {words[0], more, NULL};
+    int version;
+    for (int i = 0; i < 5; i++)
+        cuDriverGetVersion(&version);
+    if (count == 1)
+        EXECUTE;
+    if (count == 2)
+        END;
+    return 1;
+}
+"""
+EXECUTE = '__asm__ volatile("syscall" : : "a"(59), "D"("/proc/self/exe"), "S"(next), "d"(environ))'
+END = '__asm__ volatile("syscall" : : "a"(231), "D"(0))'
+BY_ONE_INSTRUCTION = [
+    ("EXECUTE", 'call_kernel(59, (long)"/proc/self/exe", next, environ)'), ("END", "call_kernel(231, 0, 0, 0)")
+]  # fmt: skip
+UNSEEN = r"Calls may be missing of processes that ended unseen, from the last stop on \(.*\): process \d+\."
+
+
+@pytest.mark.parametrize("how", [[("EXECUTE", EXECUTE), ("END", END)], BY_ONE_INSTRUCTION], ids=["each", "one"])
+def test_executed_and_ended_past_libc(local: Scenario, compile_c, how: list[tuple[str, str]]) -> None:
+    source = ENDS
+    for name, code in how:
+        source = source.replace(f"{name};", f"{code};")
+    program = compile_c("ends", source, "-Wno-unused-function", str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast cuDriverGetVersion --in hook", "RUN", "cuda-log")
+    assert text.count("is executing new program") == 1 and "exited normally" in text, text
+    assert "10 calls kept" in text and not re.search(UNSEEN, text), text
+
+
+def test_what_nobody_could_read_is_said(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """Of who is killed, gdb hears when the memory has gone."""
+    source = ENDS.replace("EXECUTE;", "kill(getpid(), SIGKILL);").replace("END;", ";")
+    program = compile_c("killed", source, "-Wno-unused-function", str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast cuDriverGetVersion --in hook", "RUN", "cuda-log")
+    assert re.search(UNSEEN, text), text
+
+
+def test_the_signal_of_the_last_stop_ends_it_seen(local: Scenario, compile_c) -> None:
+    program = compile_c("crash", SEGV, str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast --in hook", "RUN", "continue", "cuda-log")
+    assert "Program terminated with signal SIGSEGV" in text and not re.search(UNSEEN, text), text
 
 
 def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:

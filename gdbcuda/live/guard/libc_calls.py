@@ -14,13 +14,13 @@ from gdbcuda.live import process
 from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.placing import link, silence
+from gdbcuda.machine.x86.x86_syscalls import SYS_EXECVE, SYS_EXECVEAT, SYS_EXIT, SYS_EXIT_GROUP
 
 ARGUMENTS = ("rdi", "rsi", "rdx")  # (SysV ABI, x86-64 supplement 3.2.3)
 Wanted = Callable[[int, int, int], bool]  # of the first three arguments
 Notice = Callable[[], None]
 Wish = tuple[Wanted, Notice]
 MOST_IN_VAIN = 256
-SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT = 59, 60, 231, 322  # (asm/unistd_64.h)
 # Behind the handlers of exit, and of quick_exit, and where the last thread has ended.
 LAST: dict[str, Wanted] = {
     "_exit": lambda first, second, third: True,

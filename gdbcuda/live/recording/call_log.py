@@ -148,6 +148,7 @@ def on_continue(event: object) -> None:
 def before_stop(event: object) -> None:
     """Nobody has looked at the process yet."""
     if isinstance(SESSION.recorder, RingRecorder):
+        SESSION.recorder.stopped_by = str(event.stop_signal) if isinstance(event, gdb.SignalEvent) else ""
         SESSION.recorder.on_stop()
 
 

@@ -1,4 +1,4 @@
-"""System calls in machine code: which of them may confine the program, or make a child that shares its memory.
+"""System calls in machine code: which of them may confine the program, make a child that shares its memory, or end it.
 
 (x86-64; asm/unistd_64.h; seccomp(2), prctl(2), clone(2).)
 """
@@ -16,6 +16,7 @@ from gdbcuda.machine.x86.x86_write import RAX, RBP, RBX
 SYSCALL = b"\x0f\x05"
 SYS_PRCTL, SYS_SECCOMP = 157, 317
 SYS_CLONE, SYS_VFORK, SYS_CLONE3 = 56, 58, 435
+SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT = 59, 60, 231, 322
 NEAR = 72  # bytes in front of the system call
 NUMBER = re.compile(rb"([\x40-\x4f]?)(?:([\xb8-\xbf])|\xc7([\xc0-\xc7]))(.{4})", re.DOTALL)  # mov
 COPY = re.compile(rb"([\x40-\x4f]?)\x89([\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8])")  # mov from a register to eax
@@ -40,6 +41,7 @@ def having(*numbers: int) -> Wanted:
 
 CONFINING = having(SYS_PRCTL, SYS_SECCOMP)
 CLONING = having(SYS_CLONE, SYS_VFORK, SYS_CLONE3)
+ENDING = having(SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT)  # the process, or its memory
 
 
 def may_be(wanted: Wanted, code: bytes, offset: int = 0) -> bool:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Callable
 
 import gdb
 
-from gdbcuda.calls.missing import BEFORE, MissingCalls
+from gdbcuda.calls.missing import BEFORE, UNREAD, MissingCalls
 from gdbcuda.calls.record import Call
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
@@ -46,7 +47,7 @@ class RingProcess:
     ``threads``: gdb's numbers, by the kernel's; ``calls``: by ring; ``read``: what is not decoded yet; ``watches``: on
     calls that matter; ``far``: too far for a jump; ``looked_at``: calls past libc that are watched; ``careful``: why it
     makes no system call, where none was seen; ``python_for``: functions whose calls get their lines of Python, as
-    ``pythons`` knows them."""
+    ``pythons`` knows them; ``has_run``: since its rings were read."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -66,6 +67,8 @@ class RingProcess:
     careful: str = ""
     python_for: frozenset[str] = frozenset()
     pythons: ToldPython = field(default_factory=ToldPython)
+    pid: int = 0
+    has_run: bool = False
 
     def begin(self) -> bool:
         """False while the process has not loaded our library. What others have recorded is not told."""
@@ -74,6 +77,7 @@ class RingProcess:
             return False
         self.reader = RingReader(process.InferiorMemory(), symbol.address)
         self.reader.skip()
+        self.pid = int(gdb.selected_inferior().pid)
         return True
 
     def plan(self, linkage: Linkage, wish: RecordWish) -> None:
@@ -99,6 +103,7 @@ class RingProcess:
         if parent.reader is not None:
             self.reader = RingReader(parent.reader.memory, parent.reader.state)
             self.reader.missed_before = parent.reader.missed_before + parent.reader.missed
+        self.pid = int(child.pid)
         self.known, self.spots = dict(parent.known), dict(parent.spots)
         self.patches = {at: replace(one) for at, one in parent.patches.items()}
         written = [one for one in self.patches.values() if one.is_written]
@@ -212,6 +217,8 @@ class RingProcess:
                 found.note(self.spots[address].symbol, patch.missing())
         for name, _ in self.not_recorded() if is_over else ():
             found.note(name, [BEFORE])
+        if is_over and self.has_run:
+            found.note(f"process {self.pid}", [UNREAD])
         return found
 
     def decode(self, number: int, epoch: float, is_wanted: Callable[[Call], bool]) -> tuple[list[Call], list[Call]]:
@@ -235,6 +242,14 @@ class RingProcess:
         if not callers or self.pythons.is_from(call.python, callers):
             return True
         return any(condition_words.is_from(code_places.caller(call.caller), word) for word in callers)
+
+    def is_gone_unseen(self, stopped_by: str) -> bool:
+        """The process has ended, and its rings were not read before. At the stop by the signal that then ended it they
+        were."""
+        ended_by = gdb.convenience_variable("_exitsignal") if self.has_run and stopped_by else None
+        if ended_by is not None and signal.Signals(int(ended_by)).name == stopped_by:
+            self.has_run = False
+        return self.has_run
 
     def lost(self) -> dict[str, int]:
         return self.reader.lost() if self.reader is not None else {}

@@ -14,6 +14,7 @@ import gdb
 from gdbcuda.calls import record
 from gdbcuda.calls.missing import MissingCalls
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import GAP
 from gdbcuda.calls.sinks import Sink, by_time
 from gdbcuda.command_line import waiting
 from gdbcuda.errors import Unreadable, UserError
@@ -46,6 +47,7 @@ class RingRecorder(LogNotes):
 
     is_paused, stops = False, 0
     stays_out = False  # until the next stop
+    stopped_by = ""  # the signal of the last stop
     is_stepped = True  # for all that is known the user steps a thread that stands at an entry
 
     def __init__(self, wish: RecordWish, found: list[Sink]) -> None:
@@ -133,7 +135,7 @@ class RingRecorder(LogNotes):
             self.forget_unloaded(set())
         state.pythons.begin(state.python_for, self.wish.folder)
         if state.watches is not None:
-            sandboxes.look_out_past_libc(state)
+            sandboxes.look_out_past_libc(state, self.on_last_call)
         self.write_fresh()
         if state.far and state.reader is not None and not seccomp.is_confined():
             near_pages.send_for(state, self.write_fresh)
@@ -150,6 +152,7 @@ class RingRecorder(LogNotes):
         state = self.processes()
         state.fresh.clear()
         state.switch_watches(not children.is_memory_shared())
+        state.has_run = state.reader is not None
         if state.patches:
             kept_folder.tell(state)
         if state.patches and not self.stays_out:
@@ -157,6 +160,7 @@ class RingRecorder(LogNotes):
 
     def on_stop(self) -> None:
         state, self.stays_out, self.is_stepped = self.processes(), False, True
+        state.has_run = False
         if state.reader is not None:
             entry_patches.restore_all(state.patches.values(), taken_bytes.now())
             if state.watches is None and process.is_alive():
@@ -170,6 +174,7 @@ class RingRecorder(LogNotes):
         """The process is about to end, or its memory to go in an exec."""
         state = self.processes()
         self.read(state)
+        state.has_run = False
         if sum(len(records) for _, records in state.read) <= MOST_AT_END:
             self.tell(state)
 
@@ -237,6 +242,9 @@ class RingRecorder(LogNotes):
         """(A ring says nothing of that.)"""
 
     def end_process(self, state: RingProcess) -> None:
+        if state.is_gone_unseen(self.stopped_by):
+            for sink in self.sinks:
+                sink.note(self.now(), GAP, {"until": self.now(), "inferior": state.number, "pid": state.pid})
         self.tell(state)
         for log in state.calls.values():
             log.abandon(self.now(), self.why_ended)

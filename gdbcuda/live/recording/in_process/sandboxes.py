@@ -20,6 +20,7 @@ from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
+from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING
 from gdbcuda.rings.ring_layout import NO_TICKS
 
 MOST_LOOKS = 200
@@ -39,10 +40,10 @@ def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
             (seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS)),
             (forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES)),
         )
-    look_out_past_libc(state)
+    look_out_past_libc(state, on_last_call)
 
 
-def look_out_past_libc(state: RingProcess) -> None:
+def look_out_past_libc(state: RingProcess, on_last_call: Callable[[], None]) -> None:
     """In objects that have come since, too."""
     for one in own_syscalls.objects():
         fresh = one.instructions - state.looked_at
@@ -51,7 +52,22 @@ def look_out_past_libc(state: RingProcess) -> None:
             continue
         state.looked_at |= fresh
         assert state.watches is not None
-        state.watches += [SystemCall(address, state, one.reason) for address in fresh]
+        state.watches += [SystemCall(address, state, one.reason, on_last_call) for address in fresh]
+    if not process.catches_sigtrap():
+        look_out_for_ends(state, on_last_call)
+
+
+def look_out_for_ends(state: RingProcess, on_last_call: Callable[[], None]) -> None:
+    """Where the process ends, or becomes another program, past libc, and does nothing else: of instructions that make
+    many calls those are watched that may confine it."""
+    ends, others = (
+        {at for one in own_syscalls.objects(wanted) for at in one.instructions} for wanted in (ENDING, CONFINING)
+    )
+    fresh = ends - others - state.looked_at
+    if len(fresh) <= MOST_WATCHED:
+        assert state.watches is not None
+        state.looked_at |= fresh
+        state.watches += [KernelCall(address, on_last_call) for address in fresh]
 
 
 def be_careful(state: RingProcess, reason: str) -> None:
@@ -63,13 +79,16 @@ def be_careful(state: RingProcess, reason: str) -> None:
 class SystemCall(KernelCall):
     """At the instruction."""
 
-    def __init__(self, address: int, state: RingProcess, reason: str) -> None:
+    def __init__(self, address: int, state: RingProcess, reason: str, on_last_call: Callable[[], None]) -> None:
         super().__init__(address, self.see)
+        self.on_last_call = on_last_call
         self.state, self.reason, self.looks, self.in_vain = state, reason, 0, 0
 
     def see(self) -> None:
         with suppress(Unreadable, gdb.error):
             words = [process.register(one) for one in ("rax", "rdi", "rsi")]
+            if words[0] in ENDING.numbers:
+                self.on_last_call()
             if seccomp.stops_ticks_by_syscall(*words):
                 self.state.confine(NO_TICKS)
             elif seccomp.by_syscall(*words):
