@@ -216,10 +216,9 @@ class Player:
         remote_detach_1.) And gdb or gdbserver may wait for ever for a process that somebody has killed, or crash. What
         a step needs at the caller gdb takes out as the step ends: a child of which it hears later has it still."""
         parts, session = {part.name for part in self.build.parts}, self.session
-        is_stepped = session.deed == "steps" or session.start == "terminal"
         return (
             "clones" in parts
-            or (is_stepped and "forks" in parts)
+            or (session.is_stepped and "forks" in parts)
             or session.end == "killed"
             or (session.start in REMOTE and session.end == "detaches")
         )

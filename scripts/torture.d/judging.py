@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import traps
 from building import Build
 from difference import Difference
 from judging_counts import BROUGHT_LATE, INDIRECT, TOO_OLD, of_hits, of_log
@@ -187,10 +188,17 @@ def of_lines(session: Session, plain: Outcome, run: Outcome) -> list[Difference]
         ended = TERMINATED.findall(run.text)
         why = (died or ended or [f"it did not come to its end, wait status {run.status}"])[0]
         return [Difference("died", why + "".join(f"; {line[2:]}" for line in new[:2]))]
-    kinds: dict[str, list[str]] = {}
-    for line in [*new, *missing]:
-        kinds.setdefault(what(line), []).append(line[2:])
-    return [Difference(kind, paired(new, missing, kind)) for kind in kinds]
+    kinds = dict.fromkeys(map(what, [*new, *missing]))
+    return [of_kind(kind, new, missing, session, run) for kind in kinds]
+
+
+def of_kind(kind: str, new: list[str], missing: list[str], session: Session, run: Outcome) -> Difference:
+    text = paired(new, missing, kind)
+    if kind != "child":
+        return Difference(kind, text)
+    instead, gone = ([line for line in lines if what(line) == kind] for lines in (new, missing))
+    is_gdbs = len(gone) <= len(instead) and traps.are_of_a_step(session, run, instead)
+    return Difference(GDBS if is_gdbs else kind, f"{text}{traps.told(run)}")
 
 
 def paired(new: list[str], missing: list[str], kind: str) -> str:

@@ -31,8 +31,10 @@ class Tools:
     extension: Path
     spared: frozenset[int] = frozenset()
 
-    def line(self, control: bool) -> list[str]:
-        return [self.gdb, "-nx", "-q", "-iex", "set confirm off", *([] if control else ["-x", str(self.extension)])]
+    def line(self, control: bool, place: Place) -> list[str]:
+        words = [self.gdb, "-nx", "-q", "-iex", "set confirm off"]
+        words += ["-iex", f"python TORTURE_PLACES = {str(place.places)!r}", "-iex", f"source {HERE / 'places.py'}"]
+        return [*words, *([] if control else ["-x", str(self.extension)])]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Place:
     @property
     def text(self) -> Path:
         return self.folder / "gdb.out"
+
+    @property
+    def places(self) -> Path:
+        return self.folder / "places"
 
     @property
     def log(self) -> Path:
@@ -163,7 +169,7 @@ def gdb_line(build: Build, session: Session, tools: Tools, place: Place, pid: in
         str(HERE / "driver.py"),
     ]
     gate = str(place.folder / "gate") if session.start in ATTACHED else "/dev/null"
-    line = [*tools.line(control), *words, "--args", *program_line(build, place, gate)]
+    line = [*tools.line(control, place), *words, "--args", *program_line(build, place, gate)]
     (place.folder / "command").write_text(shlex.join(line) + "\n")
     return line
 

@@ -36,6 +36,7 @@ class Outcome:
     notes: list[dict[str, Any]] = field(default_factory=list)
     text: str = ""
     log: list[str] = field(default_factory=list)
+    places: set[int] = field(default_factory=set)  # addresses at which breakpoints have been
     memory: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     stuck: str = ""
@@ -83,6 +84,10 @@ def read(path: Path) -> list[str]:
     return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
+def read_places(place: Place) -> set[int]:
+    return {int(line, 16) for line in read(place.places)}
+
+
 class Run:
     """``kill_at``: the stop behind which the program is killed, instead of the session's time. gdb alone is faster."""
 
@@ -125,7 +130,7 @@ class Run:
         self.clear_up()
         self.outcome.gdb_status = self.gdb.returncode
         self.outcome.out, self.outcome.text = read(self.place.out), "\n".join(read(self.place.text))
-        self.outcome.log = read(self.place.log)
+        self.outcome.log, self.outcome.places = read(self.place.log), read_places(self.place)
         if self.place.text.stat().st_size > MOST_WORDS:
             os.truncate(self.place.text, MOST_WORDS >> 6)
         return self.outcome

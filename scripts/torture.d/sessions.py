@@ -49,6 +49,10 @@ class Session:
         """The recorder's library has to be there from the start on."""
         return any(one.kind == "ring" for one in self.watches)
 
+    @property
+    def is_stepped(self) -> bool:
+        return self.deed == "steps" or self.start == "terminal"
+
     def kinds(self) -> set[str]:
         return {self.start, self.end, self.deed, *(one.kind for one in self.watches)}
 

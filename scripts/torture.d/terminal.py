@@ -14,7 +14,7 @@ import lines
 import stuck
 from building import Build
 from lines import Place, Tools
-from playing import Outcome, read
+from playing import Outcome, read, read_places
 from processes import mine, send
 from sessions import Session
 
@@ -25,7 +25,7 @@ def play(build: Build, session: Session, tools: Tools, folder: Path, control: bo
     folder.mkdir()
     place = Place(folder)
     (folder / "hold").write_text("")
-    line = [*tools.line(control), "--args", *lines.program_line(build, place, "/dev/null")]
+    line = [*tools.line(control, place), "--args", *lines.program_line(build, place, "/dev/null")]
     typed = Typed(
         line, lines.environment(session, dict(os.environ)) | {"TERM": "dumb", "NO_COLOR": "1"}, limit, place.out
     )
@@ -47,7 +47,7 @@ def play(build: Build, session: Session, tools: Tools, folder: Path, control: bo
         typed.close()
         for pid in mine(place.out):
             send(pid, signal.SIGKILL)
-    outcome.out, outcome.text = read(place.out), typed.text
+    outcome.out, outcome.text, outcome.places = read(place.out), typed.text, read_places(place)
     outcome.seconds = time.monotonic() - typed.began
     place.text.write_text(typed.text)
     return outcome

@@ -159,3 +159,30 @@ def test_children_of_a_vfork_behind_a_child_that_shares_the_memory(
     run = played([*before, WAITS + "signal 5", *GOOD], *stops(*SIZES))
     different = judging.differences(build, Session(start, "exits", "nothing", [watch]), plain, run, False)
     assert {one.kind for one in different} == found
+
+
+TRAP = "# trapped 11055 {} /tmp/libhook.so+0x134c: 53 ff 15 74 2c 00 00 {} 89 fc 48 89 "
+DEAD = ["= fork 0: signal 5", *GOOD[1:]]
+
+
+@pytest.mark.parametrize(
+    ("deed", "lines", "found"),
+    [
+        ("steps", [*DEAD, TRAP.format("0x7ffff7fbc34c", "cc")], {judging.GDBS}),
+        ("nothing", [*DEAD, TRAP.format("0x7ffff7fbc34c", "cc")], {"child"}),
+        ("steps", [*DEAD, TRAP.format("0x7ffff7fbc139", "cc")], {"child"}),  # one of the session's was there
+        ("steps", [*DEAD, TRAP.format("0x7ffff7fbc34c", "53")], {"child"}),
+        ("steps", DEAD, {"child"}),
+        ("steps", ["= fork 0: signal 11", *GOOD[1:], TRAP.format("0x7ffff7fbc34c", "cc")], {"child"}),
+    ],
+)
+def test_a_child_that_died_where_gdb_alone_had_a_breakpoint(
+    build: Build, watch: Watch, deed: str, lines: list[str], found: set[str]
+) -> None:
+    """What a step needs where it stops again is gdb's, and in no list."""
+    run = played(lines, *stops(*SIZES), places={0x7FFFF7FBC139})
+    plain, session = Outcome(out=GOOD, status=3), Session("local", "exits", deed, [watch])
+    assert {one.kind for one in judging.differences(build, session, plain, run, False)} == found
+    untold = replace(run, places=set())
+    different = judging.differences(build, session, plain, untold, False)
+    assert {one.kind for one in different} == {"child"}, "this gdb does not tell where breakpoints have been"

@@ -81,6 +81,20 @@ def kill(event):
 gdb.events.stop.connect(kill)
 """
 
+# A breakpoint of its own goes while the child of a fork waits, and stays in the child.
+TRAP = """
+gdb.execute("catch fork")
+def leave(event):
+    at = address("(unsigned long)&cuMemAllocHost_v2")
+    gdb.Breakpoint("*%#x" % at, internal=True).delete()
+    pid = gdb.selected_inferior().pid
+    for child in open("/proc/%d/task/%d/children" % (pid, pid)).read().split():
+        with open("/proc/%s/mem" % child, "r+b", buffering=0) as memory:
+            memory.seek(at)
+            memory.write(b"\\xcc")
+gdb.events.stop.connect(leave)
+"""
+
 HIT = """
 def lose():
     for one in gdb.breakpoints():
@@ -158,6 +172,14 @@ def test_sabotage_is_found(torture: Torture, watch: Watch, tmp_path: Path, sabot
     if sabotage == KILL and "program gone" in found.get("stuck", ""):
         return  # gdb itself may wait for ever for a program that somebody kills: that is found as well
     assert kind in found and text in found[kind], found
+
+
+def test_a_breakpoint_that_stays_in_children_is_found_among_steps(
+    torture: Torture, watch: Watch, tmp_path: Path
+) -> None:
+    """gdb leaves some there itself as a step ends, and they are told from those that others made."""
+    found = torture.play(extension(tmp_path, TRAP), Session("local", "exits", "steps", [watch]))
+    assert "signal 5, not" in found["child"] and "trapped at libhook.so" in found["child"], found
 
 
 @pytest.mark.parametrize("end", ["detaches", "deletes"])

@@ -80,6 +80,8 @@ static void say(const char *format, ...)
         abort();
 }
 
+#include "trapped.h"
+
 HOOK word damage; /* what delta.S has seen */
 word damage;
 static long wrongs;
@@ -332,6 +334,7 @@ static void begin(int count_of_words, char **words)
     second_time = count_of_words > 5;
     slot = 0;
     signal(SIGUSR2, SIG_IGN); /* the run pokes gdb with it */
+    tell_traps();
 }
 
 static void begin_work(void)
