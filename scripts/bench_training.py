@@ -84,6 +84,8 @@ def of_first_calls(place: Path) -> Iterator[tuple[str, Way]]:
     yield "gdbcuda trace", Way(trace(place))
     yield "gdb -batch", Way([GDB, "-nx", "-q", "-batch", "-ex", "run", "--args"])
     yield "gdb -batch, cuda-log start --fast", Way(in_gdb("cuda-log start --fast"))
+    unread = ("-iex", "set auto-solib-add off")
+    yield "the same, gdb reads no other libraries", Way(in_gdb("cuda-log start --fast", before=unread))
 
 
 def trace(place: Path, *options: str) -> list[str]:
@@ -91,9 +93,9 @@ def trace(place: Path, *options: str) -> list[str]:
     return [*words, "-o", str(place / "trace" / "calls"), *options, "--"]
 
 
-def in_gdb(*commands: str) -> list[str]:
+def in_gdb(*commands: str, before: Sequence[str] = ()) -> list[str]:
     words = [word for line in (*commands, "run") for word in ("-ex", line)]
-    return [GDB, "-nx", "-q", "-batch", "-x", str(ROOT / "gdbcuda.py"), *words, "--args"]
+    return [GDB, "-nx", "-q", "-batch", *before, "-x", str(ROOT / "gdbcuda.py"), *words, "--args"]
 
 
 def steps() -> tuple[str, dict[str, float]]:

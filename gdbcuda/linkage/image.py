@@ -180,11 +180,7 @@ def images(memory: Memory, headers: int, count: int) -> list[Image]:
 
     ``headers`` and ``count`` are AT_PHDR and AT_PHNUM of the auxiliary vector (getauxval(3))."""
     try:
-        start = program_dynamic(memory, headers, count)
-        if start is None:
-            return []
-        program = Image(memory, "", 0, start)
-        debug = program.entries.get(DT_DEBUG, 0)
+        start, debug = program_dynamic(memory, headers, count), debug_address(memory, headers, count)
         first = struct.unpack("<Q", memory.read(debug + 8, 8))[0] if debug else 0
         found = list(link_maps(memory, first, (headers, count)))
         if found and found[0].dynamic == start:
@@ -194,12 +190,24 @@ def images(memory: Memory, headers: int, count: int) -> list[Image]:
         return []
 
 
+def debug_address(memory: Memory, headers: int, count: int) -> int:
+    """Where the loader's ``r_debug`` is; 0 in a static program, and before the loader has said it."""
+    start = program_dynamic(memory, headers, count)
+    return Image(memory, "", 0, start).entries.get(DT_DEBUG, 0) if start is not None else 0
+
+
 def header_table(memory: Memory, base: int) -> tuple[int, int]:
     """(address, count) of the program headers of a shared object, from the ELF header at its base."""
     header = memory.read(base, 64)
     if header[:4] != b"\x7fELF":
         raise Unreadable(base, 64)
     return base + struct.unpack_from("<Q", header, 32)[0], struct.unpack_from("<H", header, 56)[0]
+
+
+def object_at(memory: Memory, base: int) -> Image:
+    """A shared object that the loader may not have in its list."""
+    rows = program_rows(memory, *header_table(memory, base))
+    return Image(memory, "", base, next((base + row[3] for row in rows if row[0] == PT_DYNAMIC), base))
 
 
 def program_dynamic(memory: Memory, headers: int, count: int) -> int | None:

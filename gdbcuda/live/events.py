@@ -17,7 +17,7 @@ from gdbcuda.live.dlsym import recursion_cause, request_log, request_stops
 from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
 from gdbcuda.live.host.lazily import if_loaded
 from gdbcuda.live.noticing import answer_search, far_registers, hooks_without_names, notice
-from gdbcuda.live.placing import loader_watch, own_process, unloading
+from gdbcuda.live.placing import loader_function, loader_watch, own_process, unloading
 from gdbcuda.live.preloading import preload, presence
 from gdbcuda.live.prompt import command, safely
 from gdbcuda.live.stopping import backtrace, dying, null_calls, stops
@@ -41,6 +41,7 @@ HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
         switched_off.on_objfile,
         unloading.sweep,
         loader_watch.on_objfile,
+        loader_function.on_objfile,
         presence.on_objfile,
         notice.on_objfile,
         answer_search.on_objfile,

@@ -18,7 +18,7 @@ from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import notice, wrappers
-from gdbcuda.live.placing import leaving, loader_watch, own_process
+from gdbcuda.live.placing import leaving, loader_function, loader_watch, own_process
 from gdbcuda.routes.answering import Answering, found
 from gdbcuda.routes.snapshot import ProcessSnapshot
 
@@ -60,6 +60,8 @@ PLACES: PerInferior[EntryPlaces] = PerInferior(EntryPlaces, EntryPlaces.end)
 def want() -> None:
     """Somebody waits for more functions than before."""
     loader_watch.want(loaded)
+    if process.is_alive():
+        loader_function.place()
     if process.is_alive() and not process.search_order():
         PLACES().is_early = plant()
     elif process.is_alive():

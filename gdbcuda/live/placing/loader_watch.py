@@ -25,7 +25,7 @@ NO_PROBES = "-function _dl_debug_state"
 # in gdb's python command: binds no name of the user's
 THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 
-USUAL, LAST = range(2)
+FIRST, USUAL, LAST = range(3)
 _wanted: dict[Callable[[], None], int] = {}  # when each is called
 _places: dict[str, LoaderBreakpoint] = {}
 _coming_again: set[int] = set()  # threads that have been sent elsewhere from there
@@ -41,16 +41,21 @@ class LoaderBreakpoint(gdb.Breakpoint):
     def stop(self) -> bool:
         if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
             self.enabled = False
-        thread = gdb.selected_thread().global_num
-        if thread in _coming_again:
-            _coming_again.discard(thread)
-            return False
-        gdb_cli.catch_up()
-        if self.spec == NO_PROBES and process.is_load_beginning():
-            return False
-        for action in sorted(_wanted, key=_wanted.__getitem__):
-            action()
+        changed(self.spec == NO_PROBES)
         return False
+
+
+def changed(is_begin_too: bool = True) -> None:
+    """A thread is there. ``is_begin_too``: also where a load begins."""
+    thread = gdb.selected_thread().global_num
+    if thread in _coming_again:
+        _coming_again.discard(thread)
+        return
+    gdb_cli.catch_up()
+    if is_begin_too and process.is_load_beginning():
+        return
+    for action in sorted(_wanted, key=_wanted.__getitem__):
+        action()
 
 
 def come_again() -> None:
@@ -63,13 +68,18 @@ def is_probe(place: LoaderBreakpoint) -> bool:
 
 
 def want(action: Callable[[], None], when: int = USUAL) -> None:
-    """Called at each load and unload from now on; ``LAST`` where it heeds what others do there."""
+    """Called at each load and unload from now on; ``LAST`` where it heeds what others do there, ``FIRST``
+    where they heed what it does."""
     _wanted.setdefault(action, when)
     gdb_cli.when_possible(watch)
 
 
 def is_wanted(action: Callable[[], None]) -> bool:
     return action in _wanted
+
+
+def is_any_wanted() -> bool:
+    return bool(_wanted)
 
 
 def unwant(action: Callable[[], None]) -> Sequence[gdb.Breakpoint]:

@@ -21,6 +21,7 @@ from gdbcuda.live.placing import loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.recording import log_header, not_freed
+from gdbcuda.live.recording.base import unread_libraries
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
@@ -66,8 +67,10 @@ def start(
         for word in ("step", "stepi", "next", "nexti") if is_at_entry else ():
             user_hooks.add(f"hook-{word}", "recording.call_log", "before_step")
         loader_watch.want(on_loaded, loader_watch.LAST)
+    loader_watch.want(read_wanted, loader_watch.FIRST)
     for inferior in gdb.inferiors():
         with inferiors.selected(inferior):
+            unread_libraries.read(wish.functions)
             answer_search.get_ready()
             recorder.plant()
     answer_search.want()
@@ -102,6 +105,7 @@ def stop() -> None:
         preload.give({})
         preload.need_ours(False)
         trash.extend(loader_watch.unwant(on_loaded))
+        trash.extend(loader_watch.unwant(read_wanted))
         SESSION.seconds, SESSION.numbers = recorder.now(), recorder.number
         recorder.close()
     if SESSION.file is not None:
@@ -115,6 +119,11 @@ def clear() -> None:
 
 
 # -- events (connected in live/events.py) ---------------------------------------------------------------------
+
+
+def read_wanted() -> None:
+    if SESSION.recorder is not None:
+        unread_libraries.read(SESSION.recorder.wish.functions)
 
 
 def on_loaded() -> None:

@@ -58,10 +58,11 @@ def images_elsewhere() -> list[list[Image]]:
 def is_load_beginning() -> bool:
     """Does the loader say that it will change its list, and has not yet? False where nobody knows, and over a link,
     which it would cost a packet."""
-    first = images()[:1] if not is_remote() else []
-    debug = first[0].entries.get(image.DT_DEBUG, 0) if first else 0
+    values = auxiliary() if not is_remote() else {}
     with suppress(Unreadable):
-        return bool(debug) and struct.unpack("<i", InferiorMemory().read(debug + R_STATE, 4))[0] == RT_ADD
+        memory = in_pages(InferiorMemory())
+        debug = image.debug_address(memory, values.get("AT_PHDR", 0), values.get("AT_PHNUM", 0)) if values else 0
+        return bool(debug) and struct.unpack("<i", memory.read(debug + R_STATE, 4))[0] == RT_ADD
     return False
 
 
