@@ -32,7 +32,7 @@ def said(editor: Client, command: str) -> str:
 
 
 def launch(editor: Client, local: Scenario, *commands: str) -> None:
-    for command in (local.load(local.hook, True), *commands):
+    for command in (local.load(local.hook), *commands):
         said(editor, command)
     number = editor.send("launch", program=str(local.sample("test_alloc")))
     editor.request("configurationDone")
@@ -105,7 +105,7 @@ def test_the_end_tells_of_the_hook(editor: Client, local: Scenario) -> None:
 
 
 def test_remote(editor: Client, local: Scenario, server) -> None:
-    for command in (f"file {local.sample('test_alloc')}", local.load(local.hook, True), "cuda-break cuMemAlloc"):
+    for command in (f"file {local.sample('test_alloc')}", local.load(local.hook), "cuda-break cuMemAlloc"):
         said(editor, command)
     number = editor.send("attach", target=server("test_alloc"))
     editor.request("configurationDone")

@@ -26,7 +26,7 @@ def open_ide(local: Scenario) -> Iterator[Callable[..., Ide]]:
         opened.append(Ide(local.sample(program), arguments, local.environment(), local.in_full))
         for setting in MODES[mode]:
             opened[-1].do(f"-gdb-set {setting}")
-        opened[-1].do(local.load(local.hook, True))
+        opened[-1].do(local.load(local.hook))
         return opened[-1]
 
     yield start

@@ -23,13 +23,16 @@ import gdbcuda.live
 from gdbcuda.live.host import lazily
 from gdbcuda.live.prompt.command import REGISTRY
 from gdbcuda.rings.ring_functions import described
+from gdbcuda.text import render
+from gdbcuda.text.patterns import LazyPattern
 
 USED_BY_MANY = (
     "bz2", "difflib", "gdbcuda.calls.captures", "gdbcuda.ledger.ledger_data", "gdbcuda.ledger.sites",
     "gdbcuda.ledger.views", "gdbcuda.log.views.changes", "gdbcuda.remote.remote_plan",
     "gdbcuda.shell.trace.python_names", "html", "locale", "lzma",
-    "shutil", "tabulate",
-)  # fmt: skip
+    "shutil", "tempfile",
+)
+METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub")  # of a pattern  # fmt: skip
 
 
 def serve(number: int, places: int, hook: str) -> None:
@@ -39,6 +42,7 @@ def serve(number: int, places: int, hook: str) -> None:
     os.set_inheritable(number, False)
     atexit.register(leave)
     import_all()
+    compile_all()
     gdbcuda.check.file.check(hook)
     gc.freeze()  # else each copy, when it ends, writes to all that it shares with this gdb: half of its time
     with socket.socket(fileno=number) as end:
@@ -75,12 +79,21 @@ def import_all() -> None:
     for name in lazily.MODULES:
         if not name.startswith("gdbcuda.live."):
             sys.modules[name].__name__  # noqa: B018  (loads it)
+    render.rows_of_cells([["text"]])  # imports tabulate, which is found for us alone
     for table in (gdbcuda.api.load(), gdbcuda.api.load_all()):
         table.find("cuInit")  # makes what it looks in
     for function in gdbcuda.api.load().functions.values():
         described(function)  # by the recorder, which a fifth of the scenarios start
     for command in REGISTRY.values():
         command.parser  # noqa: B018  (makes it)
+
+
+def compile_all() -> None:
+    """The patterns: a seventh of the Python of a short scenario."""
+    for one in gc.get_objects():
+        if isinstance(one, LazyPattern):
+            for name in METHODS:
+                getattr(one, name)
 
 
 def become(wanted: dict[str, Any], output: int, places: int) -> None:

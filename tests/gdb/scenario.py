@@ -67,12 +67,13 @@ class Scenario:
     what is ``beside`` it). ``variables``, as "NAME=VALUE", are the program's alone.
 
     ``in_full``: with what users have and most tests need not wait for: a gdbserver behind a pipe, the debug info of
-    this machine's C library, where it is installed, and the check of our hook library's build, which says the same
-    each time, and in a gdb of its own. They take most of a scenario's time."""
+    this machine's C library, where it is installed, and the check of the hook library, and in a gdb of its own. They
+    take most of a scenario's time. ``checks``: with that check alone."""
 
     shim: Path
     place: str = "local"
     in_full: bool = False
+    checks: bool = False
     beside: str = ""
     variables: tuple[str, ...] = ()
 
@@ -94,7 +95,7 @@ class Scenario:
         """All that gdb and the program printed. The word RUN among the commands starts the program, here or there."""
         hook = self.hook if hook == "default" else hook
         path = self.sample(program) if isinstance(program, str) else program
-        words = [self.load(hook, hook == self.hook)] if hook else []
+        words = [self.load(hook)] if hook else []
         if self.variables:  # a server gets them by its own wrapper
             words.append(f"set exec-wrapper env {' '.join(self.variables)}")
         words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
@@ -107,8 +108,8 @@ class Scenario:
         line += ["--args", str(path), *arguments] if path else []
         return execute(line, self.environment() | (environment or {}))
 
-    def load(self, hook: str | Path, is_known: bool) -> str:
-        return f"cuda-load {hook}{' --unchecked' if is_known and not self.in_full else ''}"
+    def load(self, hook: str | Path) -> str:
+        return f"cuda-load {hook}{'' if self.in_full or self.checks else ' --unchecked'}"
 
     def start(self, program: Path | None, hook: str | Path | None, arguments: tuple[str, ...]) -> str:
         if self.place == "local":

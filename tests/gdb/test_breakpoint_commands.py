@@ -74,7 +74,7 @@ EVERYTHING = ("cuda-log start 'cuMem*'", "cuda-dlsym log on", "set cuda-memory-s
 def test_a_hook_library(
     local: Scenario, typist: Typist, plain: str, breakpoint: str, first: tuple[str, ...]
 ) -> None:
-    typist.type(local.load(local.hook, True), *first, breakpoint)
+    typist.type(local.load(local.hook), *first, breakpoint)
     with_commands(typist, 1, "silent", "printf \"at %d\\n\", 1", "continue")
     shown = typist.type("run")
     assert "exited normally" in shown
@@ -86,7 +86,7 @@ def test_a_hook_library(
                                         "break cuMemAlloc_v2"])  # fmt: skip
 def test_silent_silences_what_we_say_as_well(local: Scenario, typist: Typist, breakpoint: str) -> None:
     """As gdb: where it is the first of the commands, and at the stops of that breakpoint alone."""
-    typist.type(local.load(local.hook, True), breakpoint)
+    typist.type(local.load(local.hook), breakpoint)
     with_commands(typist, 1, "silent", "printf \"at %d\\n\", 1")
     shown = typist.type("run")
     assert "at 1" in shown and "bytesize=" not in shown
@@ -97,7 +97,7 @@ def test_silent_silences_what_we_say_as_well(local: Scenario, typist: Typist, br
 
 
 def test_silent_silences_stops_on_requests_too(local: Scenario, typist: Typist) -> None:
-    typist.type(f"file {local.sample('dlsym_alloc')}", local.load(local.hook, True), "cuda-dlsym break cuMem*")
+    typist.type(f"file {local.sample('dlsym_alloc')}", local.load(local.hook), "cuda-dlsym break cuMem*")
     with_commands(typist, 1, "silent", "printf \"at %d\\n\", 1")
     shown = typist.type("run")
     assert "at 1" in shown and "asked for" not in shown
@@ -107,7 +107,7 @@ def test_silent_silences_stops_on_requests_too(local: Scenario, typist: Typist) 
 
 def test_step_and_finish_among_the_commands(local: Scenario, typist: Typist) -> None:
     """Behind the first that lets the program go on gdb executes none."""
-    typist.type(local.load(local.hook, True), "cuda-break cuMemAlloc if bytesize > 1")
+    typist.type(local.load(local.hook), "cuda-break cuMemAlloc if bytesize > 1")
     with_commands(typist, 1, "finish")
     assert "= CUDA_SUCCESS" in typist.type("run")
     with_commands(typist, 1, "step")
@@ -119,7 +119,7 @@ def test_step_and_finish_among_the_commands(local: Scenario, typist: Typist) -> 
 
 def test_commands_that_only_look(local: Scenario, typist: Typist, tmp_path: Path) -> None:
     log = f"cuda-log start --to {tmp_path / 'calls.jsonl'}"
-    typist.type(local.load(local.hook, True), log, "cuda-break cuMemAlloc")
+    typist.type(local.load(local.hook), log, "cuda-break cuMemAlloc")
     with_commands(typist, 1, "cuda-call", "bt 2")
     shown = typist.type("run")
     assert shown.index("Breakpoint 1") < shown.index("bytesize  size_t") < shown.index("#1")

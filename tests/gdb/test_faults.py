@@ -43,7 +43,7 @@ def session(
     scenario: Scenario, *commands: str, program: str | None = "test_alloc", hook: bool = True, in_a_copy: bool = True
 ) -> str:
     """Without the checks of `Scenario.run` for faults, which are wanted here; nothing shows as Python's."""
-    words = [*([scenario.load(scenario.hook, True)] if hook else []), *commands]
+    words = [*([scenario.load(scenario.hook)] if hook else []), *commands]
     path = scenario.sample(program) if program else None
     copies = forking_gdb(scenario.shim) if in_a_copy and not scenario.in_full else None
     text = copies.play(words, path, ()) if copies and is_played_as_typed(words) else own_session(scenario, words, path)

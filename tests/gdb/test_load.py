@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -259,7 +260,7 @@ def test_a_hook_that_needs_what_is_not_there(scenario: Scenario, compile_c) -> N
     source = "int cuInit(unsigned flags) { return 0; }"
     hook = compile_c("libneedy.so", source, "-shared", "-Wl,--no-as-needed", str(needed))
     needed.unlink()
-    text = scenario.run("test_alloc", "RUN", hook=hook)
+    text = replace(scenario, checks=True).run("test_alloc", "RUN", hook=hook)
     assert "check: will be reached with warnings: " in text and "library-not-found" in text
     assert "hook libneedy.so was never loaded: ld.so has ended the program while it loaded the libraries" in text
 

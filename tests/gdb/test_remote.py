@@ -65,8 +65,8 @@ def connect(way: str, local: Scenario, program: Path, ends: list[Any], folder: P
         ends.append(Link(ends[0].port, 0.0, folder / "gdb.socket" if kind == "unix" else None))
         address = ends[1].address
     if not is_extended:
-        return [local.load(local.hook, True), f"target remote {address}", *AT_MAIN]
-    return [f"target extended-remote {address}", f"set remote exec-file {program}", local.load(local.hook, True),
+        return [local.load(local.hook), f"target remote {address}", *AT_MAIN]
+    return [f"target extended-remote {address}", f"set remote exec-file {program}", local.load(local.hook),
             f"set environment LD_LIBRARY_PATH={local.shim}/standin", "tbreak main", "run"]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_hook_with_another_symbol_version_says_so(local: Scenario, compile_c, 
     (tmp_path / "versions.map").write_text("HOOK_1.0 { global: cudaMalloc; local: *; };")
     hook = compile_c("libversioned.so", "int cudaMalloc(void **p, unsigned long n) { return 0; }", "-shared",
                      f"-Wl,--version-script={tmp_path}/versions.map")  # fmt: skip
-    text = local.run("runtime_alloc", "break main", "RUN", "cuda-route cudaMalloc", hook=hook)
+    text = replace(local, checks=True).run("runtime_alloc", "break main", "RUN", "cuda-route cudaMalloc", hook=hook)
     assert "check: will not be reached by this program (not-reached)" in text
     assert re.search(r"libcudart.so.13 cudaMalloc +runtime +libversioned.so has it as cudaMalloc@@HOOK_1.0", text)
 
