@@ -17,7 +17,9 @@ from of_two_versions import OF_ONE_VERSION, compile_older
 from shim_support import HOOK, SHIM, Run
 from traced_programs import Trace, Traced, needs_recorder, trace, traced
 
+from gdbcuda.errors import UserError
 from gdbcuda.rings.traced.ring_file import RingFile
+from gdbcuda.shell.trace import starting
 
 __all__ = ["trace", "traced"]  # the fixtures
 pytestmark = needs_recorder
@@ -264,6 +266,32 @@ def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> No
         r"gdbcuda: \S+ is there already, and not empty: name another folder with -o\n", again.done.stderr
     )
     assert os.listdir(found.folder) == ["more"]
+
+
+@pytest.mark.parametrize("options", [("--filter", "bytesize > 1"), ("--python",), ()], ids=["filter", "python", "none"])
+def test_a_folder_without_a_call_can_be_named_again(
+    trace: Trace, options: tuple[str, ...], shim: Path, tmp_path: Path
+) -> None:
+    """Also of a program whose functions are bound at its start, and that calls none of them."""
+    source, program = tmp_path / "none.c", tmp_path / "none"
+    source.write_text("int cuMemAlloc_v2();\nint main(int count)\n{\n    return count > 1 ? cuMemAlloc_v2() : 0;\n}\n")
+    subprocess.run(["gcc", "-o", program, source, "-Wl,-z,now", f"-L{shim}/standin", "-lcuda"], check=True)
+    for _ in range(2):
+        done = trace(program, options=options).done
+        assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "calls").glob("*.process")) != []
+
+
+def test_what_is_of_the_users_stays_in_a_folder(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "calls").mkdir(mode=0o700)
+    (tmp_path / "calls" / "python").write_text("mine")
+    assert "not empty" in trace("true").done.stderr and (tmp_path / "calls" / "python").read_text() == "mine"
+
+
+def test_a_folder_whose_path_leaves_no_room_for_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"the path of the folder has \d+ bytes: 4016 at most"):
+        starting.new_folder("/".join(["d" * 200] * 21), "train")
 
 
 def test_a_static_program_cannot_be_recorded(trace: Trace) -> None:

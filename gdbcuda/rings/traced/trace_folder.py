@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
 from operator import itemgetter
@@ -36,6 +37,8 @@ OF_GPU = re.compile(r"(\d+-\d+)\.gpu")
 RING, KEPT = (re.compile(rf"((\d+-\d+)-\d+)\.{ending}") for ending in ("ring", "calls"))
 CONDITION, FILTERS = "condition", "filters"  # what --filter is, and what the processes read of it
 PYTHON_NAMES = "python"  # whose calls get the Python that led to them
+AT_THE_START = frozenset((CONDITION, FILTERS, PYTHON_NAMES))
+PROCESSES = "processes"  # a byte for each that has a file (shim/trace/files.c)
 FASTEST, SLOWEST = 0.05, 50.0  # nanoseconds that a tick may last
 
 
@@ -47,7 +50,7 @@ class TraceFolder:
         self.names = listed(path)
         self.problems: list[str] = []
         self.processes = self.read_each(PROCESS, lambda file: trace_files.process(all_of(file)))
-        if {*self.names} <= {CONDITION, FILTERS, PYTHON_NAMES}:
+        if AT_THE_START.issuperset(self.names):
             raise UserError(f"nothing was recorded into {path}: no call was made of a function that is recorded, "
                             "or the program could not write there", page="trace")  # fmt: skip
         if not self.processes:
@@ -171,6 +174,19 @@ class TraceFolder:
         for thread, one in threads.items():
             found.setdefault(thread.rpartition("-")[0], []).append(one)
         return found
+
+
+def without_calls(path: str) -> list[str]:
+    """The files of a folder into which nothing was recorded, and nothing will be; [] where there is anything else."""
+    names = listed(path)
+    over = {name for name in names if PROCESS.fullmatch(name) and not os.path.exists(f"/proc/{name.partition('-')[0]}")}
+    is_all = {*names} <= {*AT_THE_START, PROCESSES, *over}
+    return names if is_all and all(map(is_for_its_owner_alone, (os.path.join(path, name) for name in names))) else []
+
+
+def is_for_its_owner_alone(path: str) -> bool:
+    """As our files are."""
+    return os.lstat(path).st_mode == stat.S_IFREG | 0o600
 
 
 def size_of(path: str) -> int:

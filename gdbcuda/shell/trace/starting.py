@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from gdbcuda import elf
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
 from gdbcuda.rings.ring_layout import MOST_RECORDS
+from gdbcuda.rings.traced import trace_folder
 from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import memory_limit
@@ -27,6 +29,7 @@ WHOLE_RINGS = 16  # threads that may be AHEAD calls ahead; the n-th one gets a 1
 LAYERS = ("app", "runtime", "hook", "driver")
 TELLS_OF_ALL = (2, 35)  # glibc: older ones bind functions at the start without a word
 CANNOT_BE_STARTED, NOT_FOUND = 126, 127  # as shells and env say it
+PATH_MAX, LONGEST_NAME = 4096, 80  # bytes (linux/limits.h; struct file_name)
 
 
 def environment(
@@ -115,7 +118,11 @@ def new_folder(wanted: str | None, program: str) -> str:
     """For its owner alone."""
     name = re.sub(r"[^\w.-]", "_", os.path.basename(program)) or "program"
     folder = wanted or f"trace-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    require_short(folder)
     try:
+        if os.path.isdir(folder) and is_own(folder):
+            for one in trace_folder.without_calls(folder):
+                os.unlink(os.path.join(folder, one))
         if not (os.path.isdir(folder) and not os.listdir(folder)):
             os.mkdir(folder, 0o700)
         require_own(folder)
@@ -127,10 +134,22 @@ def new_folder(wanted: str | None, program: str) -> str:
     return folder
 
 
+def require_short(folder: str) -> None:
+    """The recorder opens its files by their whole paths."""
+    size, most = len(os.fsencode(os.path.abspath(folder))), PATH_MAX - LONGEST_NAME
+    if size > most:
+        raise UserError(f"the path of the folder has {size} bytes: {most} at most leave room for its files' names")
+
+
 def refuse_link(folder: str) -> None:
     """Also where it leads nowhere."""
     if os.path.islink(folder):
         raise UserError(f"{folder} is a symbolic link: name a folder of your own with -o")
+
+
+def is_own(folder: str) -> bool:
+    found = os.lstat(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def require_own(folder: str) -> None:
