@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import time
 
 import pytest
 from scenario import GDB, ROOT, Scenario, is_cuda_gdb_11_8
@@ -198,6 +199,18 @@ def test_one_that_comes_while_gdb_ends(local: Scenario) -> None:
         said = of_gdb(local, "-x", f"{ROOT}/gdbcuda.py", "-ex", ending)
         assert "Traceback" not in said and "interrupt_main" not in said and "ignored" not in said, said
     assert "Traceback" not in of_gdb(local, "-ex", writing, "-x", f"{ROOT}/gdbcuda.py")
+
+
+def test_an_end_from_outside_at_the_prompt(local: Scenario) -> None:
+    """The first line of Python behind it hears of it: one of ours that ends with Python itself."""
+    line = [GDB, "-nx", "-q", "-x", f"{ROOT}/gdbcuda.py", "-ex", "echo ready\\n"]
+    with subprocess.Popen(line, env=local.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as gdb:  # fmt: skip
+        assert gdb.stdout is not None and any(one == "ready\n" for one in gdb.stdout)
+        time.sleep(0.5)  # it waits for a line
+        gdb.terminate()
+        said = gdb.communicate(timeout=60)[0]
+    assert "Traceback" not in said and "ignored" not in said, said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

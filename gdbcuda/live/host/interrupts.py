@@ -45,8 +45,8 @@ def listen() -> None:
     ending: list[bool] = []
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        if ending or is_end_of_python(frame):
-            return
+        if ending or is_end_of_python(frame) or (frame is not None and frame.f_code is end.__code__):
+            return  # SIGTERM at a prompt is heard of by the first line of Python behind it
         there = interruptible(frame)
         if is_in_event(frame) and not _put_off:
             _put_off.append(number)
