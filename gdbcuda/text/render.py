@@ -165,6 +165,11 @@ def table(
         headers = [wrap(title, max(w - len(HEADER_PADDING), 1)) for title, w in zip(headers, widths)]
     titles = ["\n".join(coloured(line, ROLES["title"]) for line in title.split("\n")) if colour else title
               for title in headers]  # fmt: skip
+    return aligned(cells, titles, numeric)
+
+
+def aligned(cells: list[list[str]], titles: list[str], numeric: list[bool]) -> str:
+    """By tabulate, where that is there, and not a matter of seconds."""
     if len(cells) > MOST_TABULATED:
         return columns([titles, *cells], numeric)
     try:

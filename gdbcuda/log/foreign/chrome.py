@@ -7,6 +7,7 @@ runtime or the driver, work on the GPU, or an operator or line of the program ar
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 from gdbcuda.gpu.gpu_calls import GPU
@@ -15,6 +16,7 @@ from gdbcuda.log.foreign.timed_calls import LONGEST_NAME, OURS, TimedCalls
 from gdbcuda.log.views.exporting import own_slices
 
 NANOSECONDS = 1e9
+OpenSlices = dict[str, list[dict[str, Any]]]  # that have begun, by thread
 VERSION = "schemaVersion"  # PyTorch's profiler alone writes it
 OTHER = "otherData"  # our own export's is about clocks and GPUs
 HEADS = ("distributedInfo", "baseTimeNanoseconds", OTHER)
@@ -29,40 +31,48 @@ IGNORED = frozenset("MsftiICnbeSTpFPNODRc(v)")  # phases that are no slices
 def read(stream: JsonStream, calls: TimedCalls, is_pytorchs: bool = False) -> bool:
     """False where it is PyTorch's, which the members behind the events alone have told: read it again as that."""
     heads: dict[str, Any] = {VERSION: None} if is_pytorchs else {}
-    open_slices: dict[Any, list[dict[str, Any]]] = {}
+    open_slices: OpenSlices = {}
     is_ours, has_events = False, False
     for key, one in stream.members():
-        if key != EVENTS:
-            if key == VERSION and has_events and is_ours:
-                return False
+        if key == EVENTS:
+            has_events, is_ours = True, stream.is_object and VERSION not in heads
+            add_event(one, open_slices, calls, is_ours)
+        elif key == VERSION and has_events and is_ours:
+            return False
+        else:
             heads[key] = one if key in HEADS else None
-            continue
-        has_events, is_ours = True, stream.is_object and VERSION not in heads
-        if not isinstance(one, dict):
-            calls.problems["an event that is no object"] += 1
-            continue
-        phase = one.get("ph")
-        if phase == "X":
-            add(one, one.get("dur", 0), calls, is_ours)
-        elif phase in ("B", "E"):
-            key = str((one.get("pid"), one.get("tid")))
-            pair(one, open_slices.setdefault(key, []), calls, is_ours)
-        elif phase == "M" and one.get("name") == "process_name":
-            name_process(one, calls)
-        elif phase == "M" and one.get("name") == "thread_name":
-            name_thread(one, calls)
-        elif not (isinstance(phase, str) and phase in IGNORED):
-            calls.problems["an event of an unknown kind"] += 1
-    for some in open_slices.values():
-        for one in some:
-            add(one, None, calls, is_ours)
+    for one in chain.from_iterable(open_slices.values()):
+        add(one, None, calls, is_ours)
+    note_heads(heads, calls, is_ours)
+    return True
+
+
+def add_event(one: Any, open_slices: OpenSlices, calls: TimedCalls, is_ours: bool) -> None:
+    if not isinstance(one, dict):
+        calls.problems["an event that is no object"] += 1
+        return
+    phase = one.get("ph")
+    if phase == "X":
+        add(one, one.get("dur", 0), calls, is_ours)
+    elif phase in ("B", "E"):
+        thread = str((one.get("pid"), one.get("tid")))
+        pair(one, open_slices.setdefault(thread, []), calls, is_ours)
+    elif phase == "M" and one.get("name") == "process_name":
+        name_process(one, calls)
+    elif phase == "M" and one.get("name") == "thread_name":
+        name_thread(one, calls)
+    elif not (isinstance(phase, str) and phase in IGNORED):
+        calls.problems["an event of an unknown kind"] += 1
+
+
+def note_heads(heads: dict[str, Any], calls: TimedCalls, is_ours: bool) -> None:
+    """What holds for the whole file."""
     rank = rank_of(heads)
     for program in calls.programs.values() if rank else ():
         program["rank"] = rank
     if is_ours:
         calls.notes += own_slices.notes_of_clocks(heads.get(OTHER))
     calls.begin(heads.get("baseTimeNanoseconds"))
-    return True
 
 
 def rank_of(document: dict[str, Any]) -> str:
@@ -102,19 +112,17 @@ def pair(one: dict[str, Any], stack: list[dict[str, Any]], calls: TimedCalls, is
 
 
 def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> None:
-    start, category = one.get("ts"), one.get("cat")
+    start = one.get("ts")
     if not isinstance(start, (int, float)) or not (took is None or isinstance(took, (int, float))):
         calls.problems["an event with something missing"] += 1
         return
     arguments = one.get("args")
     given = dict(arguments) if isinstance(arguments, dict) else {}
-    layer = LAYERS.get(category, "") if isinstance(category, str) else ""
-    if is_ours and category in OURS:
-        layer = str(category)
+    layer = layer_of(one, is_ours)
     begin = nanoseconds(start)
     end = None if took is None else (begin + nanoseconds(took)) / NANOSECONDS
     pid, tid = lane(one, calls)
-    if category == ANNOTATION:
+    if one.get("cat") == ANNOTATION:
         calls.lane_names[pid, tid] = f"GPU {pid}, annotations"
     if layer == GPU and "device" in given and type(given.get("stream")) is int:
         calls.lane_names[pid, tid] = f"GPU {given['device']} stream {given['stream']}"
@@ -130,6 +138,13 @@ def add(one: dict[str, Any], took: Any, calls: TimedCalls, is_ours: bool) -> Non
         if is_ours:
             own_slices.restore(call, result, calls.table)
         calls.link(given.get("correlation"), call, process=0)  # what the GPU does has the device for a process
+
+
+def layer_of(one: dict[str, Any], is_ours: bool) -> str:
+    category = one.get("cat")
+    if is_ours and category in OURS:
+        return str(category)
+    return LAYERS.get(category, "") if isinstance(category, str) else ""
 
 
 def nanoseconds(time: float) -> float:

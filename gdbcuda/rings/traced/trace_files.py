@@ -9,7 +9,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import Any, Callable
 
 from gdbcuda.calls import rank_names
 from gdbcuda.errors import UserError
@@ -35,6 +35,7 @@ from gdbcuda.rings.ring_layout import (
 
 SIZE = ENTRY["SIZE"] * WORD
 TEXT = ENTRY["TEXT"] * WORD
+Entry = tuple[int, int, int, int, str]  # kind, number, address, object, text
 Progress = Callable[[int], None]  # told how many bytes have been read
 LARGEST_TIME = 1 << 62  # nanoseconds
 
@@ -79,13 +80,7 @@ class TracedProcess:
 
 def process(raw: bytes) -> TracedProcess:
     """`UserError` for what is no such file."""
-    if len(raw) < PROCESS["SIZE"] * WORD:
-        raise UserError("its beginning is missing")
-    words = struct.unpack_from(f"<{PROCESS['SIZE']}Q", raw)
-    if words[PROCESS["MAGIC"]] != MAGIC:
-        raise UserError("not written by gdbcuda trace")
-    if words[PROCESS["VERSION"]] != FILE_VERSION:
-        raise UserError("written by another version of gdbcuda")
+    words = header_words(raw)
     pid, parent = (words[PROCESS[name]] % MOST_PIDS for name in ("PID", "PARENT"))
     times = [words[PROCESS[name]] % LARGEST_TIME for name in ("TICKS", "MONOTONIC", "REALTIME")]
     found = TracedProcess(pid, parent, *times)
@@ -95,25 +90,41 @@ def process(raw: bytes) -> TracedProcess:
     found.rank = rank_names.label(told.get)
     objects = {index: LoadedObject(one[2], one[4]) for index, one in entries if one[0] == AN_OBJECT}
     found.objects = list(objects.values())
-    for _, (kind, number, address, where, text) in entries:
-        if kind == A_FUNCTION and number < MOST_FUNCTIONS:
-            found.functions[number] = BoundFunction(text, address, objects.get(where))
-        elif kind == A_THREAD_WITHOUT_FILE:
-            found.without_file.add(number)
-        elif kind == A_FILTER:
-            found.filtered.add(number)
-        elif kind == PAST_LIBC:
-            found.past_libc.add(text)
-        elif kind == PAST_PLT and where in objects:
-            found.past_plt.add(os.path.basename(objects[where].file))
-        elif kind == A_FOLDER:
-            found.folder = text
+    for _, entry in entries:
+        note_entry(found, entry, objects)
     found.threads_without_file = max(words[PROCESS["WITHOUT_FILE"]] % MOST_PIDS, len(found.without_file))
     return found
 
 
-def entries_in(raw: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, str]]]:
-    """(its number from 1, (kind, number, address, object, text)) of each that is whole."""
+def header_words(raw: bytes) -> tuple[Any, ...]:
+    if len(raw) < PROCESS["SIZE"] * WORD:
+        raise UserError("its beginning is missing")
+    words = struct.unpack_from(f"<{PROCESS['SIZE']}Q", raw)
+    if words[PROCESS["MAGIC"]] != MAGIC:
+        raise UserError("not written by gdbcuda trace")
+    if words[PROCESS["VERSION"]] != FILE_VERSION:
+        raise UserError("written by another version of gdbcuda")
+    return words
+
+
+def note_entry(found: TracedProcess, entry: Entry, objects: dict[int, LoadedObject]) -> None:
+    kind, number, address, where, text = entry
+    if kind == A_FUNCTION and number < MOST_FUNCTIONS:
+        found.functions[number] = BoundFunction(text, address, objects.get(where))
+    elif kind == A_THREAD_WITHOUT_FILE:
+        found.without_file.add(number)
+    elif kind == A_FILTER:
+        found.filtered.add(number)
+    elif kind == PAST_LIBC:
+        found.past_libc.add(text)
+    elif kind == PAST_PLT and where in objects:
+        found.past_plt.add(os.path.basename(objects[where].file))
+    elif kind == A_FOLDER:
+        found.folder = text
+
+
+def entries_in(raw: bytes) -> Iterator[tuple[int, Entry]]:
+    """With its number from 1, each that is whole."""
     end = min(len(raw) - SIZE + 1, FILE_HEADER + MOST_ENTRIES * SIZE)
     for index, at in enumerate(range(FILE_HEADER, end, SIZE), 1):
         numbers = struct.unpack_from("<4Q", raw, at)

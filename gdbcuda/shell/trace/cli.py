@@ -99,10 +99,8 @@ def require_program(wanted: TraceOptions, words: list[str]) -> None:
 
 def record(wanted: TraceOptions, words: list[str]) -> int:
     """Becomes the program, with the recorder in it. What it finds there is in the folder by then."""
-    from gdbcuda import api
     from gdbcuda.gpu import gpu_recording
-    from gdbcuda.rings.traced import trace_folder
-    from gdbcuda.shell.trace import filters, memory_limit, preloaded, python_names, starting
+    from gdbcuda.shell.trace import memory_limit, preloaded, starting
 
     keeps_all = wanted.all or (wanted.gpu and not wanted.last)
     environment = starting.environment(os.environ, wanted.hook, wanted.last, wanted.places, keeps_all)
@@ -110,6 +108,24 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     of_order = preloaded.remark(os.environ, wanted.hook) if wanted.preload else ""
     for remark in filter(None, [of_order, of_memory, *starting.remarks(words[0])]):
         output.complain(f"gdbcuda: {visible(remark)}")
+    files = files_for_process(wanted)
+    if wanted.gpu and any(os.path.basename(word) == "cuda-gdb" for word in words[:MOST_WORDS]):
+        raise UserError(gpu_recording.UNDER_CUDA_GDB, page="gpu")
+    of_gpu = gpu_recording.environment(environment) if wanted.gpu else {}
+    path = made_folder(wanted, words[0], files)
+    if wanted.gpu:
+        environment.update(of_gpu, **{gpu_recording.FOLDER: path})
+    if keeps_all:
+        starting.keep_all(path)
+    return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
+
+
+def files_for_process(wanted: TraceOptions) -> dict[str, bytes]:
+    """By name: what the recorder in the process reads of the options."""
+    from gdbcuda import api
+    from gdbcuda.rings.traced import trace_folder
+    from gdbcuda.shell.trace import filters, python_names
+
     files: dict[str, bytes] = {}
     if wanted.condition:
         asked = filters.filters(wanted.condition, api.load_all())
@@ -120,15 +136,7 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     of_python = python_names.packed(wanted.python_for, api.load_all(), wanted.python)
     if wanted.python or wanted.python_for:
         files[trace_folder.PYTHON_NAMES] = of_python
-    if wanted.gpu and any(os.path.basename(word) == "cuda-gdb" for word in words[:MOST_WORDS]):
-        raise UserError(gpu_recording.UNDER_CUDA_GDB, page="gpu")
-    of_gpu = gpu_recording.environment(environment) if wanted.gpu else {}
-    path = made_folder(wanted, words[0], files)
-    if wanted.gpu:
-        environment.update(of_gpu, **{gpu_recording.FOLDER: path})
-    if keeps_all:
-        starting.keep_all(path)
-    return starting.become(words, {**environment, starting.STACK: str(wanted.stack), starting.FOLDER: path})
+    return files
 
 
 def made_folder(wanted: TraceOptions, program: str, files: dict[str, bytes]) -> str:
