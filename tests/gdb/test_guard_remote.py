@@ -65,6 +65,26 @@ __asm__(".text\\n.globl cuMemAlloc_v2\\n.type cuMemAlloc_v2,@function\\ncuMemAll
         "mov %rdx,(%rdi)\\nxor %eax,%eax\\npop %rbp\\n.cfi_adjust_cfa_offset -8\\nret\\n.cfi_endproc\\n"
         ".size cuMemAlloc_v2,.-cuMemAlloc_v2\\n");
 """
+LEFT = (
+    "python from gdbcuda.live.guard.watch import Watch; "
+    "Watch(int(gdb.parse_and_eval('(long)&cuMemAlloc_v2')) + 1, dict)"
+)
+
+
+@pytest.mark.parametrize("place", ["local", "gdbserver"])
+def test_a_breakpoint_of_ours_that_could_not_go_keeps_the_jump_away(
+    shim: Path, compile_c, tmp_path: Path, place: str
+) -> None:
+    """It is on the second instruction, as that of an earlier guard that gdb cannot take out while threads run."""
+    hook = compile_c("libhook.so", PUSHES, "-shared")
+    program = compile_c("program", AGAIN, str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread", f"-DCALLS={CALLS}")
+    words = [ON, "tbreak main", "RUN", LEFT, "cuda-break cuMemAlloc --from any if bytesize >= 1T", "continue"]
+    text = Scenario(shim, place).run(program, *words, "bt 1", "continue", arguments=("once",), hook=hook)
+    assert "SIG" not in text and "bytesize=1099511627776" in text, text
+    plain = Scenario(shim).run(program, "run", arguments=("once",), hook=None)
+    assert re.findall(r"sum \w+", text) == re.findall(r"sum \w+", plain)
+
+
 OWN_BYTE = "8b"  # mov (%rdi),%rax is 48 8b 07
 BESIDE = """
 #include <pthread.h>

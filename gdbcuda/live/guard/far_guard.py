@@ -20,7 +20,7 @@ from gdbcuda.live.guard.guard import FOREIGN, Guard
 from gdbcuda.live.guard.watch import switch_locations
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.patching import detours, own_instructions
-from gdbcuda.live.placing import link
+from gdbcuda.live.placing import link, own_process
 from gdbcuda.machine.detour import NoDetour
 
 
@@ -116,10 +116,11 @@ class RemoteGuard(Guard):
 
     def clear(self) -> bool:
         """Of our breakpoints only the entry's is left among the replaced bytes. Under any other the far end of the link
-        would keep the byte of the jump to itself: in the process it stays an int3."""
+        would keep the byte of the jump to itself: in the process it stays an int3. (One of a guard that has gone may be
+        left, where gdb could not say whether it is to go while threads run.)"""
         for one in self.cover[1:]:
             one.switch(False)
-        return not any(one.is_valid() and one.enabled for one in self.cover[1:])
+        return not own_process.is_one_on(self.detour.replaced[1:])
 
     def raise_(self) -> None:
         if self.is_lowered and not self.is_veiled:

@@ -48,6 +48,13 @@ def addresses() -> set[int]:
     return {one.address for one in _placed.values()}
 
 
+def is_one_on(among: range) -> bool:
+    """Whoever has made it, and if he wants it no more: gdb has it in the selected process, or may put it there."""
+    owner = gdb.selected_inferior().num
+    near = [one for one in _placed.values() if one.address in among and one.inferior == owner]
+    return any(one.breakpoint.is_valid() and one.breakpoint.enabled for one in near)
+
+
 def placed_in(number: int) -> list[unloading.Placed]:
     """The same of the process of that inferior."""
     return [one for one in _placed.values() if one.inferior == number]
