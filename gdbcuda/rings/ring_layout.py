@@ -149,12 +149,12 @@ PYTHON_STACKS = "stacks.python"
 TOLD = offsets("MAGIC", "ID", "VERSION", "LINE", "FILE_KIND", "FILE_SIZE", "NAME_KIND", "NAME_SIZE", "LINES_SIZE")
 MAGIC_STACK, MAGIC_CODE = (int.from_bytes(one, "little") for one in (b"\0pystack", b"\0pycode\0"))
 
-# The frame of a call that is being recorded, upwards from the stack pointer: an odd number of words. SLOT: where that
-# goes on, which calls the function. WORDS: where the function's are. What each call needs comes last: the processor's
-# instructions reach 128 bytes with the fewest bytes.
+# The frame of a call that is being recorded, upwards: an odd number of words. SLOT: where that goes on, which calls the
+# function. WORDS: where the function's are. What each call needs is side by side at the end, in few cache lines; then
+# the stack pointer is at SLOT.
 FRAME = offsets(
-    ("FLOATS", FLOATS), "STACK", ("REGISTERS", REGISTERS), "R10", "R11", "SLOT", "RING", "RECORD", "POSITION",
-    "RESULT", "WORDS",
+    ("FLOATS", FLOATS), ("REGISTERS", REGISTERS), "R10", "SLOT", "RDX", "R11", "RING", "RECORD", "POSITION", "RESULT",
+    "WORDS",
 )  # fmt: skip
 
 # At MAP_SYMBOL: pages that a thread is sent for. BACK: where it goes on. Of each an address, which becomes that of the

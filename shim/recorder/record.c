@@ -7,7 +7,7 @@
 
 _Static_assert(FRONT_SIZE * sizeof(word) == 1 << FRONT_SIZE_BITS && MORE_ROOM == 1 << MORE_ROOM_BITS, "as through.S has them");
 _Static_assert(MOST_FUNCTIONS == 1 << STACK_BIT && MOST_RECORDS * MORE_ROOM <= 1ul << (64 - PLACE_BIT), "a word has them");
-_Static_assert(FRAME_SIZE % 2 && MORE_ROOM * sizeof(word) == 4 << FRONT_SIZE_BITS, "the stack is aligned where through.S calls");
+_Static_assert(FRAME_SIZE % 2 && FRAME_SLOT % 2 && MORE_ROOM * sizeof(word) == 4 << FRONT_SIZE_BITS, "the stack is aligned where through.S calls");
 
 /* What a record has beside its front: where it is, and how many words of what. Somebody may have written into its file:
  * whatever is in it, nothing leads out of the ring. */
@@ -150,7 +150,8 @@ static word plain_shape(const word *function, word found)
     int asks_more = function[FUNCTION_FLOATS] | function[FUNCTION_IN_COUNT] || function[FUNCTION_STACK] > PLAIN_STACK;
     word plain = asks_more || found & HAS_CALLERS ? 0 : IS_PLAIN;
     word more = found & (HAS_OUTS | IS_FOLLOWED) || (found & HAS_ONE_OUT && !has_plain) ? HAS_MORE_LEFT : 0;
-    return plain | more | (has_plain ? HAS_PLAIN_OUT : 0);
+    word in_front = plain && !(function[FUNCTION_STACK] | (found & HAS_OUTS)) ? IS_IN_FRONT : 0;
+    return plain | in_front | more | (has_plain ? HAS_PLAIN_OUT : 0);
 }
 
 static word least(word a, word b)
@@ -264,7 +265,6 @@ void gdbcuda_entered(word *frame)
     word *function = function_of(frame);
     const word *caller = back_of(frame);
     word *ring = ring_here();
-    frame[FRAME_STACK] = function[FUNCTION_STACK];
     frame[FRAME_RING] = (word)no_ring;
     frame[FRAME_RECORD] = 0;
     if (RARELY(!ring))
@@ -280,7 +280,6 @@ void gdbcuda_entered(word *frame)
     word *record = ring + RING_HEADER + index * FRONT_SIZE;
     record[FRONT_POSITION] = 0;
     COMPILER_KEEPS_ORDER();
-    record[FRONT_DONE] = record[FRONT_OUTS] = 0;
     record[FRONT_FUNCTION] = with_room(function, ring, records, shape);
     record[FRONT_BACK] = caller[0];
     record[FRONT_TOP] = (word)(caller + 1);
@@ -354,6 +353,7 @@ void gdbcuda_left(word *frame)
         return;
     record[FRONT_LEFT] = ticks;
     record[FRONT_RESULT] = frame[FRAME_RESULT];
+    record[FRONT_OUTS] = 0;
     int has_succeeded = !(int)frame[FRAME_RESULT];
     if (RARELY(shape & IS_FOLLOWED) && has_succeeded)
         follow(function, record, 0);

@@ -17,6 +17,7 @@
 #define HAS_ARGUMENTS 256 /* beside the registers */
 #define HAS_OUTS 512      /* which the front has no room for */
 #define HAS_CALLERS 1024
+#define IS_IN_FRONT 2048 /* plain, and no words on the stack */
 
 #define FRONT_SIZE_BITS 7 /* in bytes */
 #define MORE_ROOM_BITS 6

@@ -13,14 +13,17 @@
 #define LINE 64   /* of the cache, in bytes */
 #define SOON (4 << FRONT_SIZE_BITS) /* the front of some calls later */
 #define IN_FRAME(word) ((word) - FRAME_SIZE - 1) * 8(%rbp)
+#define BELOW_SLOT AT(FRAME_SLOT)
+#define FRONT_OF_MORE (1 << (FRONT_SIZE_BITS - MORE_ROOM_BITS)) /* bytes of a front for each word of more */
 
-    /* Those beside rdx, r10 and r11. */
+    /* Those beside rax, rdx and r11. */
     .macro keep_others
     mov %rdi, IN_FRAME(FRAME_REGISTERS)
     mov %rsi, IN_FRAME(FRAME_REGISTERS + 1)
     mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
     mov %r8, IN_FRAME(FRAME_REGISTERS + 4)
     mov %r9, IN_FRAME(FRAME_REGISTERS + 5)
+    mov %r10, IN_FRAME(FRAME_R10)
     .endm
 
     .macro others_back
@@ -29,6 +32,50 @@
     mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
     mov IN_FRAME(FRAME_REGISTERS + 4), %r8
     mov IN_FRAME(FRAME_REGISTERS + 5), %r9
+    mov IN_FRAME(FRAME_R10), %r10
+    .endm
+
+    /* Into r11, of the ring there; rdx is one less than how many it has. */
+    .macro take_record
+    mov $1, %eax
+    xadd %rax, AT(RING_HEAD)(%r11)
+    mov %r11, IN_FRAME(FRAME_RING)
+    and %rax, %rdx
+    shl $FRONT_SIZE_BITS, %rdx
+    lea AT(RING_HEADER)(%r11, %rdx), %r11
+    inc %rax
+    mov %rax, IN_FRAME(FRAME_POSITION)
+    mov %r11, IN_FRAME(FRAME_RECORD)
+    prefetchw SOON(%r11)
+    prefetchw SOON + LINE(%r11)
+    movq $0, AT(FRONT_POSITION)(%r11)
+    mov IN_FRAME(FRAME_WORDS), %rax
+    mov AT(FUNCTION_RECORDED)(%rax), %rax
+    mov %rax, AT(FRONT_FUNCTION)(%r11)
+    mov 8(%rbp), %rax
+    mov %rax, AT(FRONT_BACK)(%r11)
+    lea 16(%rbp), %rax
+    mov %rax, AT(FRONT_TOP)(%r11)
+    mov IN_FRAME(FRAME_RDX), %rdx
+    mov %rdi, AT(FRONT_REGISTERS)(%r11)
+    mov %rsi, AT(FRONT_REGISTERS + 1)(%r11)
+    mov %rdx, AT(FRONT_REGISTERS + 2)(%r11)
+    mov %rcx, AT(FRONT_REGISTERS + 3)(%r11)
+    mov %r8, AT(FRONT_REGISTERS + 4)(%r11)
+    mov %r9, AT(FRONT_REGISTERS + 5)(%r11)
+    .endm
+
+    /* What the function has written, where that is surely there: in the page of the return address. */
+    .macro note_written size, register
+    test $\size - 1, %dl
+    jnz .Lleft
+    mov %rdx, %rax
+    xor %rbp, %rax
+    test $-PAGE, %rax
+    jnz .Lelsewhere
+.Lwritten_\size:
+    mov (%rdx), \register
+    mov %rax, AT(FRONT_OUTS + 1)(%r11)
     .endm
 
     .text
@@ -65,150 +112,96 @@ gdbcuda_slots_v1:
 gdbcuda_called:
     .cfi_startproc
     .cfi_def_cfa_offset 16
-    push %rax
-    .cfi_adjust_cfa_offset 8
-    mov 8(%rsp), %rax
-    mov %rbp, 8(%rsp)
+    mov %rax, -8(%rsp)
+    mov (%rsp), %rax
+    mov %rbp, (%rsp)
     .cfi_offset %rbp, -16
-    lea 8(%rsp), %rbp
+    mov %rsp, %rbp
     .cfi_def_cfa %rbp, 16
-    sub $(FRAME_SIZE * 8), %rsp
-    mov %rdx, IN_FRAME(FRAME_REGISTERS + 2)
-    mov %r10, IN_FRAME(FRAME_R10)
+    lea IN_FRAME(FRAME_SLOT), %rsp
+    mov %rax, (%rsp)
+    mov %rdx, IN_FRAME(FRAME_RDX)
     mov %r11, IN_FRAME(FRAME_R11)
 
     /* As gdbcuda_entered, where of a call only words are noted and its thread has a ring. */
-    mov gdbcuda_ring@gottpoff(%rip), %r10
-    mov %fs:(%r10), %r10
-    mov %rax, IN_FRAME(FRAME_SLOT)
-    lea .Lslots_here + IN_SLOT(%rip), %r11
-    sub %r11, %rax
+    mov gdbcuda_ring@gottpoff(%rip), %r11
+    mov %fs:(%r11), %r11
+    lea .Lslots_here + IN_SLOT(%rip), %rdx
+    sub %rdx, %rax
     imul $AT(FUNCTION_SIZE) / SLOT_SIZE, %rax, %rax
-    lea functions_here(%rip), %r11
-    add %rax, %r11
-    mov %r11, IN_FRAME(FRAME_WORDS)
-    cmp $1, %r10 /* BUSY */
+    lea functions_here(%rip), %rdx
+    add %rdx, %rax
+    mov %rax, IN_FRAME(FRAME_WORDS)
+    cmp $1, %r11 /* BUSY */
     jbe .Lentered
     mov AT(STATE_CONFINED) + recorder_here(%rip), %rdx
     or AT(STATE_CALLERS) + recorder_here(%rip), %rdx
     or AT(STATE_AROUND) + recorder_here(%rip), %rdx
     jnz .Lentered
-    testb $IS_PLAIN, AT(FUNCTION_SHAPE)(%r11)
-    jz .Lentered
-    mov AT(RING_RECORDS)(%r10), %rdx
-    dec %rdx
-    js .Lentered
-    mov $1, %eax
-    xadd %rax, AT(RING_HEAD)(%r10)
-    mov %rdx, IN_FRAME(FRAME_RESULT)
-    and %rax, %rdx
-    shl $FRONT_SIZE_BITS, %rdx
-    lea AT(RING_HEADER)(%r10, %rdx), %rdx
-    inc %rax
-    mov %rax, IN_FRAME(FRAME_POSITION)
-    mov %r10, IN_FRAME(FRAME_RING)
-    mov %rdx, IN_FRAME(FRAME_RECORD)
-    prefetchw SOON(%rdx)
-    prefetchw SOON + LINE(%rdx)
-    xor %eax, %eax
-    mov %rax, AT(FRONT_POSITION)(%rdx)
-    mov %rax, AT(FRONT_DONE)(%rdx)
-    mov %rax, AT(FRONT_OUTS)(%rdx)
-    mov AT(FUNCTION_RECORDED)(%r11), %rax
-    mov %rax, AT(FRONT_FUNCTION)(%rdx)
-    mov 8(%rbp), %rax
-    mov %rax, AT(FRONT_BACK)(%rdx)
-    lea 16(%rbp), %rax
-    mov %rax, AT(FRONT_TOP)(%rdx)
-    mov IN_FRAME(FRAME_REGISTERS + 2), %rax
-    mov %rdi, AT(FRONT_REGISTERS)(%rdx)
-    mov %rsi, AT(FRONT_REGISTERS + 1)(%rdx)
-    mov %rax, AT(FRONT_REGISTERS + 2)(%rdx)
-    mov %rcx, AT(FRONT_REGISTERS + 3)(%rdx)
-    mov %r8, AT(FRONT_REGISTERS + 4)(%rdx)
-    mov %r9, AT(FRONT_REGISTERS + 5)(%rdx)
-    cmpq $0, AT(FUNCTION_ROOM)(%r11)
-    mov %rdx, %rax
-    jne .Lhas_more
+    mov AT(RING_RECORDS)(%r11), %rdx
+    sub $1, %rdx
+    jb .Lentered
+    testl $IS_IN_FRONT, AT(FUNCTION_SHAPE)(%rax)
+    jz .Lhas_more
+    take_record
+    /* The slot calls the function with the registers that it was called with; those that it leaves are in the frame then. */
 .Lbegun:
-    mov %rax, %r11
     rdtsc
     shl $32, %rdx
     or %rdx, %rax
     mov %rax, AT(FRONT_ENTERED)(%r11)
     mov IN_FRAME(FRAME_POSITION), %rdx
     mov %rdx, AT(FRONT_POSITION)(%r11)
-    sub AT(RING_LATER_TICKS)(%r10), %rax
+    mov IN_FRAME(FRAME_RING), %rdx
+    sub AT(RING_LATER_TICKS)(%rdx), %rax
     cmp $PAIR_EVERY, %rax
     ja .Llook_at_clock
-    /* The slot calls the function with the registers that it was called with; those that it leaves are in the frame then. */
 .Lgo:
-    mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
-    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_RDX), %rdx
     mov IN_FRAME(FRAME_R11), %r11
     mov -8(%rbp), %rax
-    push IN_FRAME(FRAME_SLOT)
     ret
 gdbcuda_returned:
     mov %rax, IN_FRAME(FRAME_RESULT)
-    mov %rdx, IN_FRAME(FRAME_REGISTERS + 2)
-    mov %r10, IN_FRAME(FRAME_R10)
+    mov %rdx, IN_FRAME(FRAME_RDX)
     mov %r11, IN_FRAME(FRAME_R11)
     /* As gdbcuda_left, where there is nothing to note but the result and one word at most. */
-    mov AT(STATE_CONFINED) + recorder_here(%rip), %rdx
-    or AT(STATE_BEHIND) + recorder_here(%rip), %rdx
+    mov AT(STATE_CONFINED) + recorder_here(%rip), %rax
+    or AT(STATE_BEHIND) + recorder_here(%rip), %rax
     jnz .Lleft
-    mov IN_FRAME(FRAME_RING), %r10
-    mov IN_FRAME(FRAME_RECORD), %r11
-    rdtsc
-    shl $32, %rdx
-    or %rax, %rdx
-    mov IN_FRAME(FRAME_POSITION), %rax
-    cmpq $0, AT(RING_RECORDS)(%r10)
+    mov IN_FRAME(FRAME_RING), %rdx
+    cmpq $0, AT(RING_RECORDS)(%rdx)
     je .Lback
+    mov IN_FRAME(FRAME_RECORD), %r11
+    mov IN_FRAME(FRAME_POSITION), %rax
     cmp %rax, AT(FRONT_POSITION)(%r11)
     jne .Lback
-    mov %rdx, AT(FRONT_LEFT)(%r11)
+    rdtsc
+    shl $32, %rdx
+    or %rdx, %rax
+    mov %rax, AT(FRONT_LEFT)(%r11)
     mov IN_FRAME(FRAME_RESULT), %rax
     mov %rax, AT(FRONT_RESULT)(%r11)
     test %eax, %eax
-    jnz .Ldone
-    mov IN_FRAME(FRAME_WORDS), %rax
-    testb $HAS_MORE_LEFT, AT(FUNCTION_SHAPE)(%rax)
+    jnz .Lwrote_nothing
+    mov IN_FRAME(FRAME_WORDS), %rdx
+    testb $HAS_MORE_LEFT, AT(FUNCTION_SHAPE)(%rdx)
     jnz .Lleft
-    testb $HAS_PLAIN_OUT, AT(FUNCTION_SHAPE)(%rax)
-    jz .Ldone
-    mov %rcx, IN_FRAME(FRAME_REGISTERS + 3)
-    mov %r8, IN_FRAME(FRAME_REGISTERS + 4)
-    mov %r9, IN_FRAME(FRAME_REGISTERS + 5)
-    mov AT(FUNCTION_OUTS)(%rax), %eax
-    movzbl %al, %ecx
+    testb $HAS_PLAIN_OUT, AT(FUNCTION_SHAPE)(%rdx)
+    jz .Lwrote_nothing
+    mov AT(FUNCTION_OUTS)(%rdx), %eax
+    movzbl %al, %edx
+    mov AT(FRONT_REGISTERS)(%r11, %rdx, 8), %rdx
     shr $8, %eax
-    mov AT(FRONT_REGISTERS)(%r11, %rcx, 8), %rcx
-    lea -1(%rcx, %rax), %r8
-    mov %rcx, %r9
-    xor %rbp, %r9
-    xor %rbp, %r8
-    or %r8, %r9
-    shr $PAGE_BITS, %r9
-    jnz .Lelsewhere /* mostly it is beside the return address */
-.Lwritten:
     mov %rax, AT(FRONT_OUTS)(%r11)
     cmp $4, %eax
-    je 1f
-    mov (%rcx), %rcx
-    jmp 2f
-1:  mov (%rcx), %ecx
-2:  mov %rcx, AT(FRONT_OUTS + 1)(%r11)
-    mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
-    mov IN_FRAME(FRAME_REGISTERS + 4), %r8
-    mov IN_FRAME(FRAME_REGISTERS + 5), %r9
+    jne .Lwrote_word
+    note_written 4, %eax
 .Ldone:
     mov IN_FRAME(FRAME_POSITION), %rax
     mov %rax, AT(FRONT_DONE)(%r11)
 .Lback:
-    mov IN_FRAME(FRAME_REGISTERS + 2), %rdx
-    mov IN_FRAME(FRAME_R10), %r10
+    mov IN_FRAME(FRAME_RDX), %rdx
     mov IN_FRAME(FRAME_R11), %r11
     mov IN_FRAME(FRAME_RESULT), %rax
     mov %rbp, %rsp
@@ -220,35 +213,70 @@ gdbcuda_returned:
     ret
     .cfi_restore_state
 
+.Lwrote_word:
+    note_written 8, %rax
+    jmp .Ldone
+
+.Lwrote_nothing:
+    movq $0, AT(FRONT_OUTS)(%r11)
+    jmp .Ldone
+
+.Lelsewhere:
+    mov %r10, IN_FRAME(FRAME_R10)
+    mov %rdx, %r10
+    shr $PAGE_BITS, %r10
+    mov %r10d, %eax
+    and $(SEEN - 1), %eax
+    shl $4, %eax /* a pair */
+    add IN_FRAME(FRAME_RING), %rax
+    cmp %r10, AT(SEEN_AT)(%rax)
+    mov AT(FRONT_LEFT)(%r11), %r10
+    jne .Lnot_seen
+    sub AT(SEEN_AT + 1)(%rax), %r10
+    cmp $WRITTEN_FOR, %r10
+    jae .Lnot_seen
+    mov IN_FRAME(FRAME_R10), %r10
+    mov AT(FRONT_OUTS)(%r11), %rax
+    cmp $4, %rax
+    jne .Lwritten_8
+    mov (%rdx), %eax
+    mov %rax, AT(FRONT_OUTS + 1)(%r11)
+    jmp .Ldone
+
     /* What the call has on the stack goes to the function and into the record. So many words are nearly always there, and
      * whoever counts them guesses wrong. */
 .Lhas_more:
-    mov AT(FUNCTION_ROOM)(%r11), %rdx
-    xadd %rdx, AT(RING_MORE)(%r10)
-    mov IN_FRAME(FRAME_RESULT), %r11 /* records - 1 */
-    inc %r11
-    shl $FRONT_SIZE_BITS, %r11
-    lea AT(RING_HEADER)(%r10, %r11), %r10 /* behind the fronts */
-    shr $(FRONT_SIZE_BITS - MORE_ROOM_BITS), %r11
-    dec %r11
-    and %r11, %rdx
-    lea (%r10, %rdx, 8), %r11
-    prefetchw 3 * LINE(%r11)
-    mov IN_FRAME(FRAME_RING), %r10
+    testb $IS_PLAIN, AT(FUNCTION_SHAPE)(%rax)
+    jz .Lentered
+    mov %r10, IN_FRAME(FRAME_R10)
+    lea 1(%rdx), %r10
+    take_record
+    mov IN_FRAME(FRAME_WORDS), %rax
+    mov AT(FUNCTION_ROOM)(%rax), %rdx
+    mov IN_FRAME(FRAME_RING), %rax
+    xadd %rdx, AT(RING_MORE)(%rax)
+    shl $MORE_ROOM_BITS, %r10
+    lea AT(RING_HEADER)(%rax, %r10, FRONT_OF_MORE), %rax /* behind the fronts */
+    dec %r10
+    and %r10, %rdx
+    lea (%rax, %rdx, 8), %rax
+    prefetchw 3 * LINE(%rax)
+    mov IN_FRAME(FRAME_R10), %r10
     shl $PLACE_BIT, %rdx
-    or %rdx, AT(FRONT_FUNCTION)(%rax)
-    sub $AT(PLAIN_STACK + PLAIN_STACK % 2), %rsp
+    or %rdx, AT(FRONT_FUNCTION)(%r11)
+    sub $(BELOW_SLOT + AT(PLAIN_STACK + PLAIN_STACK % 2)), %rsp
     lea 16 + AT(PLAIN_STACK) - 1(%rbp), %rdx
     xor %rbp, %rdx
-    shr $PAGE_BITS, %rdx
+    test $-PAGE, %rdx
     jnz .Lat_end_of_page
     .set .Lindex, 0
     .rept PLAIN_STACK
     mov 16 + AT(.Lindex)(%rbp), %rdx
     mov %rdx, AT(.Lindex)(%rsp)
-    mov %rdx, AT(.Lindex)(%r11)
+    mov %rdx, AT(.Lindex)(%rax)
     .set .Lindex, .Lindex + 1
     .endr
+    push IN_FRAME(FRAME_SLOT)
     jmp .Lbegun
 
 .Lat_end_of_page:
@@ -258,56 +286,45 @@ gdbcuda_returned:
     jrcxz 2f
 1:  mov 8(%rbp, %rcx, 8), %rdx
     mov %rdx, -8(%rsp, %rcx, 8)
-    mov %rdx, -8(%r11, %rcx, 8)
+    mov %rdx, -8(%rax, %rcx, 8)
     dec %rcx
     jnz 1b
 2:  mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
+    push IN_FRAME(FRAME_SLOT)
     jmp .Lbegun
-
-.Lelsewhere:
-    mov %rcx, %r9
-    shr $PAGE_BITS, %r9
-    mov %r9d, %r8d
-    and $(SEEN - 1), %r8d
-    shl $4, %r8d /* a pair */
-    cmp %r9, AT(SEEN_AT)(%r10, %r8)
-    jne .Lnot_seen
-    sub AT(SEEN_AT + 1)(%r10, %r8), %rdx
-    cmp $WRITTEN_FOR, %rdx
-    jae .Lnot_seen
-    lea -1(%rcx, %rax), %r8
-    shr $PAGE_BITS, %r8
-    cmp %r9, %r8
-    jne .Lnot_seen
-    jmp .Lwritten
 
 .Llook_at_clock:
     keep_others
-    mov %r10, %rdi
+    mov %rdx, %rdi
+    sub $BELOW_SLOT, %rsp
     call ring_look_at_clock
+    add $BELOW_SLOT, %rsp
     others_back
     jmp .Lgo
 
 .Lnot_seen:
-    mov IN_FRAME(FRAME_REGISTERS + 3), %rcx
-    mov IN_FRAME(FRAME_REGISTERS + 4), %r8
-    mov IN_FRAME(FRAME_REGISTERS + 5), %r9
+    mov IN_FRAME(FRAME_R10), %r10
 .Lleft:
+    lea IN_FRAME(0), %rsp
     keep_others
-    lea IN_FRAME(0), %rdi
+    mov %rsp, %rdi
     call gdbcuda_left
     others_back
     jmp .Lback
 
 .Lentered:
+    lea IN_FRAME(0), %rsp
     keep_others
+    mov IN_FRAME(FRAME_RDX), %rax
+    mov %rax, IN_FRAME(FRAME_REGISTERS + 2)
     .irp number, 0, 1, 2, 3, 4, 5, 6, 7
     movq %xmm\number, IN_FRAME(FRAME_FLOATS + \number)
     .endr
     mov %rsp, %rdi
     call gdbcuda_entered
 
-    mov IN_FRAME(FRAME_STACK), %rcx
+    mov IN_FRAME(FRAME_WORDS), %rcx
+    mov AT(FUNCTION_STACK)(%rcx), %rcx
     lea 1(%rcx), %rax
     and $-2, %rax
     shl $3, %rax
@@ -318,6 +335,7 @@ gdbcuda_returned:
     dec %rcx
     jnz 1b
 2:  others_back
+    push IN_FRAME(FRAME_SLOT)
     jmp .Lgo
     .cfi_endproc
     .size gdbcuda_called, . - gdbcuda_called

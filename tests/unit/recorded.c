@@ -291,6 +291,17 @@ static void pointers(void)
     call_add(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9);
 }
 
+/* Whose records have been those of others, which had returned and written something. */
+static void in_used_places(void)
+{
+    uint64_t found;
+    call_out(&found, 5);
+    call_out(&found, 5);
+    call_fails(&found);
+    if (!setjmp(back))
+        call_jumps();
+}
+
 /* As a program with other work between its calls, until the recorder has looked at the clock some times. */
 static void with_work_between(void)
 {
@@ -337,6 +348,8 @@ int main(int count, char **words)
         threads(atoi(words[3]));
     else if (!strcmp(what, "jump"))
         jump_over();
+    else if (!strcmp(what, "used"))
+        in_used_places();
     else if (!strcmp(what, "launches"))
         launches();
     else if (!strcmp(what, "fork"))

@@ -111,6 +111,12 @@ def test_what_a_call_wrote_is_read_when_it_succeeded(recorded: Run) -> None:
     assert added.words[:9] == (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
 
+def test_of_the_record_in_whose_place_a_call_is_nothing_stays(recorded: Run) -> None:
+    ((_, (failed, left)),) = reader(recorded("used", 2)).read()
+    assert (failed.function, ring.pointees(failed.outs, [8])) == (FAILS, (b"",))
+    assert (left.function, left.left, left.outs) == (JUMPS, None, ())
+
+
 def test_words_on_the_stack_from_every_place_of_a_page(recorded: Run) -> None:
     ((thread, records),) = reader(recorded("launches", 64)).read()
     assert thread.lost == 512 - 64
