@@ -9,9 +9,6 @@
 #define FIRST_PAIRS_APART 20000 /* ns */
 #define FRONTS_AHEAD 1024 /* 32 pages; more than come between two looks at the clock, where there is other work */
 #define MORE_AHEAD 8192   /* 16 */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 #define EXPORTED __attribute__((visibility("protected")))
 

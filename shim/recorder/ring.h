@@ -6,6 +6,10 @@
 
 typedef unsigned long word;
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 /* A processor that comes from other code foresees no branch: what nearly all calls do is without a jump. */
 #define RARELY(it) __builtin_expect(!!(it), 0)
 

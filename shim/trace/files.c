@@ -199,8 +199,9 @@ static void write_process(struct trace *trace, long file)
     header[PROCESS_REALTIME] = nanoseconds(CLOCK_REALTIME);
     write_at(file, header, sizeof header, 0);
     trace->head = head_mapped(trace->head, file);
+    if (trace->head) /* those that have waited too long for it */
+        __atomic_fetch_add(trace->head + PROCESS_WITHOUT_FILE, trace->without_file, __ATOMIC_RELAXED);
     forget_threads(trace);
-    trace->without_file = 0;
     for (word i = 0; i < trace->entries_count && i < MOST_ENTRIES; i++)
         write_entry(trace, file, i);
 }
@@ -234,7 +235,7 @@ static void make_process_file(struct trace *trace, word pid)
 {
     if (is_another_making(trace, pid))
         return;
-    trace->file = 0;
+    trace->file = trace->without_file = 0;
     int may_be = trace->folder[0] && trace_may_grow(FILE_HEADER);
     for (word number = 1; may_be && number < MOST_FILES; number++) {
         long file = trace_created(trace, trace_name(trace, number, 0).text);
@@ -301,11 +302,17 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
     return index + 1;
 }
 
+/* Not where somebody has cut the file: a store would be SIGBUS. (Linux before 5.14 does not say.) */
+static int is_there(const word *head)
+{
+    return head && CALL(madvise, head, FILE_HEADER, MADV_POPULATE_WRITE) != -EFAULT;
+}
+
 /* The beginning of the file is there, also where the disk has no room for another entry. */
 void trace_without_file(struct trace *trace, word thread)
 {
     word count = __atomic_add_fetch(&trace->without_file, 1, __ATOMIC_SEQ_CST);
-    if (trace->head)
+    if (is_there(trace->head))
         __atomic_fetch_add(trace->head + PROCESS_WITHOUT_FILE, 1, __ATOMIC_RELAXED);
     if (trace->file && count <= MOST_TOLD_THREADS)
         trace_entry(trace, A_THREAD_WITHOUT_FILE, thread, 0, 0, "");

@@ -4,9 +4,6 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 #define WRITTEN_FIRST 512 /* records */
 #define IN_MEMORY 512     /* records: a debugger may still read them */
 #define LATER_RECORDS 256 /* so many keeps a thread of the program's thousandth process */
@@ -76,6 +73,7 @@ static word records_copied(word *ring, word wanted)
     word records = records_with_room(file, wanted);
     if (records && !(is_header_mapped(ring, file) && is_mapped(ring, records, file)))
         records = 0;
+    CALL(fchmod, file, 0400); /* nobody cuts it by its name, but root: the next call would be SIGBUS */
     CALL(close, file);
     if (!records) {
         forget_header(ring);

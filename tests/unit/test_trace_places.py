@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from shim_support import clean_environment
+from shim_support import OLDER_LIBC, clean_environment
 from traced_programs import Trace, needs_recorder, trace, traced
 
 from gdbcuda.rings.ring_layout import MOST_RECORDS
@@ -44,7 +44,8 @@ def test_a_folder_that_has_gone(shim: Path, traced: Path, tmp_path: Path) -> Non
 def test_what_is_recorded_is_for_its_owner_alone(trace: Trace, traced: Path) -> None:
     found = trace(traced, "exit", "0")
     assert found.folder.stat().st_mode & 0o777 == 0o700
-    assert {path.stat().st_mode & 0o777 for path in found.folder.iterdir()} == {0o600}
+    modes = {path.suffix: path.stat().st_mode & 0o777 for path in found.folder.iterdir()}
+    assert modes == {".process": 0o600, ".ring": 0o400, "": 0o600}  # who cuts a ring ends the program
 
 
 @pytest.mark.parametrize("what, said", [("link", "is a symbolic link"), ("nowhere", "is a symbolic link"),
@@ -69,3 +70,73 @@ def test_a_program_of_musls_runs_as_it_is(trace: Trace, tmp_path: Path) -> None:
     subprocess.run(["musl-gcc", "-o", program, "-x", "c", "-"], input=source, text=True, check=True)
     done = trace(program).done
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
+THREADS = """
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int cuDeviceGetCount(int *);
+static void *call(void *late)
+{
+    int count;
+    if (late)
+        usleep(300000);
+    for (int i = 0; i < 10; i++)
+        cuDeviceGetCount(&count);
+    return NULL;
+}
+static void cut_all(const char *folder)
+{
+    DIR *all = opendir(folder);
+    for (struct dirent *one; (one = readdir(all));) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
+        if (strstr(path, ".process") && truncate(path, 0))
+            perror(path);
+    }
+    closedir(all);
+}
+int main(int count, char **words)
+{
+    struct rlimit none = {3, 3};
+    pthread_t first, second;
+    pthread_create(&first, NULL, call, NULL);
+    if (count > 1) {
+        pthread_join(first, NULL);
+        cut_all(words[1]);
+        setrlimit(RLIMIT_NOFILE, &none);
+    }
+    pthread_create(&second, NULL, call, words);
+    if (count == 1)
+        pthread_join(first, NULL);
+    pthread_join(second, NULL);
+    return 5;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def threads(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("threads")
+    (folder / "threads.c").write_text(THREADS)
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", folder / "threads", folder / "threads.c",
+                    f"-L{shim}/standin", "-lcuda", *OLDER_LIBC], check=True)  # fmt: skip
+    return folder / "threads"
+
+
+def test_a_cut_file_of_the_process_ends_no_program(trace: Trace, threads: Path, tmp_path: Path) -> None:
+    """What it says of a thread without a file has no place any more."""
+    done = trace(threads, str(tmp_path / "calls")).done
+    assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace makes the disk slow")
+def test_a_thread_that_has_waited_too_long_for_the_file_is_told(trace: Trace, threads: Path) -> None:
+    found = trace(str(shutil.which("strace")), "-f", "-qq", "-o", "/dev/null", "-e", "trace=fallocate", "-e",
+                  "inject=fallocate:delay_enter=5000000:when=1", str(threads))  # fmt: skip
+    assert (found.done.returncode, found.counts()["cuDeviceGetCount"]) == (5, 10)
+    assert "1 thread of process" in found.log("show").stderr
