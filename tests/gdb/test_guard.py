@@ -178,6 +178,14 @@ def test_the_users_setting_comes_back(scenario: Scenario, build, before: str) ->
     assert re.findall(r"^inserted (\w+)$", text, re.MULTILINE) == ["True", str(before == "on"), "True"]
 
 
+def test_what_the_user_has_counted_off_stays_so(scenario: Scenario, build) -> None:
+    """gdb has a guard's breakpoint put in where all of them are gone over: any other way to enable one ends this."""
+    hook, program = build()
+    words = (ON, "tbreak main", "RUN", "break exit", "enable count 3 $bpnum", LARGE, "info breakpoints 2")
+    text = scenario.run(program, *words, hook=hook, arguments=("1", "10", "1"))
+    assert "disable after next 3 hits" in text, text
+
+
 def test_made_as_the_program_goes_on(scenario: Scenario, build) -> None:
     """The first one, without a prompt before: gdb has yet to put breakpoints into the process then."""
     hook, program = build()

@@ -83,10 +83,11 @@ def test_commands_that_continue_do_not_run_as_the_process_is_let_go(local: Scena
     commands = "python gdb.breakpoints()[0].commands = 'silent\\ncontinue'"
     matched = [one.replace(".address", ".hit") for one in IN_TRAMPOLINE[:3]]
     words = ("cuda-break cuMemAlloc --in hook if bytesize == 3 << 30", "tbreak main", "RUN", commands, *matched)
-    text = local.run("test_alloc", *words, "detach", "info breakpoints")
+    text = local.run("test_alloc", *words, "break abort", "enable count 3 $bpnum", "detach", "info breakpoints")
     assert re.search(r"\[Inferior 1 \(process \d+\) detached\]", text) and "exited" not in text, text
     assert "already hit" not in text, text
     assert re.search(r"^1 +breakpoint +keep y ", text, re.MULTILINE), text
+    assert "disable after next 3 hits" in text, text
 
 
 FOUR = """

@@ -8,7 +8,7 @@ recorder over a slow link needs it, for gdb would send two thousand breakpoints 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import gdb
 
@@ -47,10 +47,12 @@ def settle() -> None:
 
 
 def put_in() -> None:
-    """gdb does when it goes over its breakpoints the next time: `now` is to be true before."""
-    one = next((one for one in gdb.breakpoints() if one.enabled), None)
-    if one is not None:
-        one.enabled = True
+    """gdb does when it goes over its breakpoints the next time: `now` is to be true before. (One of ours comes and goes
+    for that: to enable one of the user's would end his ``enable count``.)"""
+    start = process.auxiliary().get("AT_ENTRY") if process.is_alive() else None
+    if start:
+        with suppress(gdb.error):
+            gdb.Breakpoint(f"*{start:#x}", internal=True).delete()
 
 
 def always() -> bool:

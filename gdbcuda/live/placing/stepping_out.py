@@ -7,6 +7,7 @@ SIGTRAP. (gdb's amd64-tdep.c: amd64_displaced_step_fixup; Linux's arch/x86/kerne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Callable
@@ -17,9 +18,11 @@ from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.placing import own_process
 from gdbcuda.live.threads import positions
+from gdbcuda.text.patterns import pattern
 
 LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 PREFIX, WITH_FLAGS = b"\x66", (b"\x9c", b"\x9d")  # pushf, popf
+HITS_LEFT = pattern(r"^\s+disable after (?:next|additional) (\d+) hits$", re.MULTILINE)
 
 
 class NextInstruction(own_process.Internal):
@@ -62,7 +65,7 @@ def move(thread: gdb.InferiorThread, inside: Callable[[int], bool]) -> None:
 def users_breakpoints_off() -> Iterator[None]:
     """A way out leads to one of them. gdb would count a hit, and execute its commands: with a `continue` among them the
     program runs on, and with it whatever waits for the threads to be out."""
-    off = [one for one in gdb.breakpoints() if one.number > 0 and one.enabled]
+    off = {one: hits_left(one) for one in gdb.breakpoints() if one.number > 0 and one.enabled}
     try:
         for one in off:
             one.enabled = False
@@ -70,7 +73,13 @@ def users_breakpoints_off() -> Iterator[None]:
     finally:
         for one in filter(gdb.Breakpoint.is_valid, off):
             with suppress(gdb.error):  # one that gdb cannot put in leaves the others off, else
-                one.enabled = True
+                gdb_cli.execute(f"enable count {off[one]} {one.number}" if off[one] else f"enable {one.number}")
+
+
+def hits_left(breakpoint: gdb.Breakpoint) -> int:
+    """Of one that the user has enabled by ``enable count``, which any other way to enable it would end; else 0."""
+    told = HITS_LEFT.search(gdb_cli.execute(f"info breakpoints {breakpoint.number}"))
+    return int(told[1]) if told else 0
 
 
 def go_past(pc: int) -> None:
