@@ -6,6 +6,7 @@
 
 enum { WALKS = 150, JUMP = 0xe9 };
 static volatile sig_atomic_t walks, lost;
+static pthread_t walker;
 static void *outermost, *lost_stack[80];
 static int lost_depth;
 
@@ -21,18 +22,18 @@ static void on_profile(int number, siginfo_t *about, void *context)
 {
     void *stack[80];
     int before = errno;
-    (void)number;
     (void)about;
-    fired = fired + 1;
     if (slot == 0) {
         int depth = backtrace(stack, 80);
+        fired = fired + 1;
         walks++;
         if ((depth < 4 || stack[depth - 1] != outermost) && !is_island((ucontext_t *)context)) {
             lost++;
             memcpy(lost_stack, stack, sizeof stack);
             lost_depth = depth;
         }
-    }
+    } else /* the kernel gives it to a thread that does not stand at a breakpoint, which the main thread does mostly */
+        pthread_kill(walker, number);
     errno = before;
 }
 
@@ -45,6 +46,7 @@ static void part_backtraces(struct dice *dice)
     action.sa_sigaction = on_profile;
     action.sa_flags = SA_RESTART | SA_SIGINFO;
     sigaction(SIGALRM, &action, NULL);
+    walker = pthread_self();
     walks = lost = 0;
     fired = armed + 1;
     for (int i = 0; walks < WALKS && i < 30000000; i++) {
