@@ -20,7 +20,7 @@ class Contents:
 
     def __init__(self, source: Source, section: Section, records: Records) -> None:
         self.name = section.name
-        self.compression = _compression(source, section, records)  # "", "zlib", "zstd"
+        self.compression = _compression(section, records)  # "", "zlib", "zstd"
         self._source = source
         self._section = section
         self._unpacked = b""
@@ -37,7 +37,7 @@ class Contents:
         return self._source.read(self._section.offset + offset, size, self.name) if size else b""
 
 
-def _compression(source: Source, section: Section, records: Records) -> str:
+def _compression(section: Section, records: Records) -> str:
     if section.flags & SHF_COMPRESSED:
         header = records.at("Elf_Chdr", section.offset, f"the compression header of {section.name}")
         return _COMPRESSIONS.get(header.ch_type, "unknown")

@@ -176,7 +176,7 @@ def having(whole: WaitingProcess, wanted: FileLock) -> tuple[list[Holder], str]:
             return [], unknown_file()
         return [], "nobody has it now"
     pids = {pid for one in whole.locked if one.stops(wanted) for pid in owners(one)}
-    return [of_process(pid, wanted) for pid in sorted(pids)], "" if pids else "nobody has it now"
+    return [of_process(pid) for pid in sorted(pids)], "" if pids else "nobody has it now"
 
 
 def owners(lock: FileLock) -> set[int]:
@@ -198,7 +198,7 @@ def open_in(lock: FileLock) -> list[int]:
     return found
 
 
-def of_process(pid: int, wanted: FileLock) -> Holder:
+def of_process(pid: int) -> Holder:
     if pid == gdb.selected_inferior().pid:
         return Holder(pid, "this process itself, through another descriptor")
     return holders.of_process(pid)
