@@ -9,7 +9,7 @@ front of which its number is loaded.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gdbcuda.api import vendor
@@ -20,7 +20,7 @@ from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import detours
 from gdbcuda.machine.x86 import x86_syscalls
-from gdbcuda.machine.x86.x86_syscalls import CONFINING, Wanted
+from gdbcuda.machine.x86.x86_syscalls import CONFINING, NEAR, SYSCALL, Wanted
 
 PF_X = 1
 PIECE, OVERLAP = 1 << 20, 128
@@ -44,6 +44,8 @@ class OwnCalls:
         return MAKES.format(os.path.basename(self.name))
 
 
+Site = tuple[int, bytes]  # the address of what may be a system call, and the code in front of it with its own two bytes
+SITES: PerInferior[dict[tuple[str, int], list[Site]]] = PerInferior(dict)  # by name and base
 KNOWN: PerInferior[dict[tuple[Wanted, str, int], OwnCalls]] = PerInferior(dict)  # by name and base
 
 
@@ -72,23 +74,37 @@ def look(wanted: Wanted, image: Image) -> OwnCalls:
     size = sum(end - start for start, end in ranges)
     if size > (MOST_FAR if process.is_remote() else MOST_READ):
         return OwnCalls(name)
-    found = [call for low, end in ranges for start in range(low, end, PIECE)
-             for call in calls(wanted, start, min(start + PIECE + OVERLAP, end), size <= MOST_EXACT)]  # fmt: skip
+    found = list(calls(wanted, scanned(name, image.base, ranges), size <= MOST_EXACT))
     known = frozenset(at for at, is_sure in found if is_sure)
     return OwnCalls(name, known, any(at not in known for at, _ in found))
 
 
-def calls(wanted: Wanted, start: int, end: int, is_exact: bool) -> Iterator[tuple[int, bool]]:
-    """(where it is, whether that is surely an instruction)."""
+def scanned(name: str, base: int, ranges: Sequence[tuple[int, int]]) -> list[Site]:
+    """Read once, whatever is looked for: the code of some objects is 60 MB."""
+    known = SITES()
+    if (name, base) not in known:
+        known[name, base] = [one for low, end in ranges for start in range(low, end, PIECE)
+                             for one in sites(start, min(start + PIECE + OVERLAP, end))]  # fmt: skip
+    return known[name, base]
+
+
+def sites(start: int, end: int) -> Iterator[Site]:
     try:
         code = process.original_code(start, end - start)
     except Unreadable:
         return
     for at in x86_syscalls.offsets(code):
-        if is_exact and is_one(wanted, start + at):
-            yield start + at, True
+        yield start + at, code[max(0, at - NEAR) : at + len(SYSCALL)]
+
+
+def calls(wanted: Wanted, found: Sequence[Site], is_exact: bool) -> Iterator[tuple[int, bool]]:
+    """(where it is, whether that is surely an instruction)."""
+    for address, code in found:
+        at = len(code) - len(SYSCALL)
+        if is_exact and is_one(wanted, address):
+            yield address, True
         elif x86_syscalls.is_marked(wanted, code, at):
-            yield start + at, bool(x86_syscalls.behind_number(wanted, code, at))
+            yield address, bool(x86_syscalls.behind_number(wanted, code, at))
 
 
 def is_one(wanted: Wanted, address: int) -> bool:
