@@ -43,9 +43,12 @@ class MemoryFunctions:
         tried = [*self.allocators, *self.of_graphs]
         return [one for one in self.of_driver if roles.takes_device_memory(one) and one not in tried]
 
+    @cached_property
+    def giving_back(self) -> list[api.Function]:
+        return [one for one in self.of_driver if one.role == roles.FREE and self.call(one, "block", "size")]
+
     def releases(self, allocator: api.Function) -> list[api.Function]:
-        known = [one for one in self.of_driver if one.role == roles.FREE and one.base in allocator.released_by]
-        return [one for one in known if self.call(one, "block", "size")]
+        return [one for one in self.giving_back if one.base in allocator.released_by]
 
     @cached_property
     def in_runs(self) -> list[api.Function]:
