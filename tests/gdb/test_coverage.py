@@ -16,18 +16,18 @@ def test_what_was_reached(scenario: Scenario) -> None:
     assert "went past" not in text
 
 
-def test_of_a_log_and_in_a_shell_it_is_the_same(scenario: Scenario, tmp_path: Path) -> None:
-    text = scenario.run("test_alloc", "cuda-log start", "RUN", f"cuda-coverage --json --lcov {tmp_path}/hook.info")
+def test_of_a_log_and_in_a_shell_it_is_the_same(local: Scenario, tmp_path: Path) -> None:
+    text = local.run("test_alloc", "cuda-log start", "RUN", f"cuda-coverage --json --lcov {tmp_path}/hook.info")
     found = json.loads(next(line for line in text.splitlines() if line.startswith('{"hook"')))
     calls = {one["function"]: one["calls"] for one in found["functions"] if one["calls"]}
     assert (calls["cuMemAlloc_v2"], calls["cuMemGetInfo_v2"], found["reached"]) == (3, 3, len(calls))
     assert "FNDA:3,cuMemAlloc_v2" in (tmp_path / "hook.info").read_text().splitlines()
 
 
-def test_nothing_recorded_and_no_hook(scenario: Scenario) -> None:
-    text = scenario.run("test_alloc", "cuda-coverage", hook=None)
+def test_nothing_recorded_and_no_hook(local: Scenario) -> None:
+    text = local.run("test_alloc", "cuda-coverage", hook=None)
     assert "Nothing is recorded: cuda-log start" in text
-    text = scenario.run("test_alloc", "cuda-log start", "RUN", "cuda-coverage", hook=None)
+    text = local.run("test_alloc", "cuda-log start", "RUN", "cuda-coverage", hook=None)
     wanted = "cuda-coverage: no hook library has a call in the log; name one: cuda-coverage ./libhook.so"
     assert wanted in text.splitlines(), text
 
