@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, own_command, sourced_file
 from gdbcuda.shell.demo import folder
 from gdbcuda.shell.gdb_words import gdb_words
+from gdbcuda.text.printable import visible
 
 HERE = Path(__file__).resolve().parent
 STANDIN = "cuda-env LD_LIBRARY_PATH"
@@ -47,7 +49,8 @@ def run(wanted: DemoOptions) -> int:
         raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
     gdb = [] if wanted.build_only else gdb_words()
     where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
-    print(f"Building the hook library, the stand-in driver and the samples in {where}/shim/build ...", flush=True)
+    samples = f"the hook library, the stand-in driver and the samples in {visible(str(where))}/shim/build"
+    print(f"Building {samples} ...", flush=True)
     folder.built(where, "demo")
     failed = play(gdb, where, "runtime_alloc", wanted.real) if gdb else 0
     if gdb and not failed and shutil.which("nvcc"):
@@ -75,8 +78,13 @@ def play(gdb: list[str], where: Path, program: str, real: bool) -> int:
 
 
 def next_steps(where: Path) -> str:
-    built, gdb = where / "shim" / "build", f"gdb -x {sourced_file()}"
+    built, gdb = where / "shim" / "build", f"gdb -x {typed(sourced_file())}"
+    standin, program = typed(built / "standin"), typed(built / "sample" / "test_alloc")
     return f"""
-A program over the stand-in:     LD_LIBRARY_PATH={built}/standin {gdb} {built}/sample/test_alloc
+A program over the stand-in:     LD_LIBRARY_PATH={standin} {gdb} {program}
 A hook library to start from:    {own_command()} new-hook myhook
 Your own, there already:         {gdb} YOUR_PROGRAM   then  cuda-load ./YOUR_LIBRARY.so"""
+
+
+def typed(path: Path) -> str:
+    return shlex.quote(visible(str(path)))

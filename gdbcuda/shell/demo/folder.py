@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO
 
 from gdbcuda.errors import UserError, cannot
-from gdbcuda.files.places import CLONE, PACKAGE
+from gdbcuda.files.places import CLONE, PACKAGE, clone_or_cache
 
+MADE = {"build", "__pycache__"}
 NEEDED = {"gcc": "gcc libc6-dev", "make": "make"}
 
 
@@ -48,10 +49,19 @@ def taking_turns(build: Path) -> Iterator[None]:
 def is_old(folder: Path, made: str) -> bool:
     """Whether a source of shim/, or the API table, is newer than what was made there: make looks which matter."""
     then = (folder / "shim" / "build" / made).stat().st_mtime
-    shim = folder / "shim" if folder.resolve() == CLONE else PACKAGE / "shim"
-    made_here = {"build", "__pycache__"}
-    sources = (path for one in (shim, PACKAGE / "api") for path in one.rglob("*") if not made_here & {*path.parts})
-    return any(path.is_file() and path.stat().st_mtime > then for path in sources)
+    return any(path.stat().st_mtime > then for path in (*files_in(sources()), *files_in(PACKAGE / "api")))
+
+
+def sources() -> Path:
+    """The wheel carries its own, where a clone has them beside the package."""
+    return (CLONE if clone_or_cache() == CLONE else PACKAGE) / "shim"
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """Without what is made there."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not MADE & {*path.relative_to(folder).parts}:
+            yield path
 
 
 def require_tools() -> None:
@@ -77,9 +87,8 @@ def fill(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(PACKAGE)
-    sources = PACKAGE / "shim"
-    for source in (path for path in sources.rglob("*") if path.is_file()):
-        refresh(folder / "shim" / source.relative_to(sources), source.read_bytes())
+    for source in files_in(sources()):
+        refresh(folder / "shim" / source.relative_to(sources()), source.read_bytes())
 
 
 def refresh(path: Path, content: bytes) -> None:
