@@ -14,7 +14,7 @@ WAS_ENTERED = "Calls may be missing of functions in whose first bytes a thread m
 OVERWRITTEN = "Calls are missing of functions whose first bytes somebody has changed meanwhile, as a uprobe does"
 WAS_LEFT = "Calls are missing that come in behind a hook library's jump, and are in a log without --fast"
 BEFORE = "Calls are missing of functions that could not be recorded in an earlier run, or where they were loaded before"
-UNREAD = "Calls may be missing of processes that ended unseen, from the last stop on (--keep FOLDER keeps them)"
+UNREAD = "Calls may be missing of processes that ended unseen, from the last stop on (local ones: --keep keeps them)"
 REASONS = (GAVE_WAY, WAS_ENTERED, OVERWRITTEN, WAS_LEFT, BEFORE, UNREAD)
 
 
