@@ -25,7 +25,7 @@ FAULTS = {
 }  # fmt: skip
 GDBS_OWN = "<error reading variable"  # in a frame of libc's, say
 GONE = re.compile(  # what gdb and we say of a process that somebody has killed meanwhile
-    "No such process|without a live selected thread|not being run|PC not available|annot read|"
+    "No such process|ould not read registers|without a live selected thread|not being run|PC not available|annot read|"
     "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|"
     "is running: pause it first|the program has ended|Target disconnected"
 )

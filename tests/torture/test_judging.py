@@ -76,6 +76,8 @@ def test_a_program_that_was_killed_owes_no_lines(build: Build, watch: Watch) -> 
     ("text", "killed", "found"),
     [
         ("No such process.", True, set()),
+        ("Could not read registers; remote failure reply '01'", True, set()),
+        ("Could not read registers; remote failure reply '01'", False, {"error"}),
         ("cuda-log start: the program has ended", True, set()),
         ("Remote communication error.  Target disconnected.: Broken pipe.", True, set()),
         ("No such process.", False, {"error"}),
