@@ -18,13 +18,16 @@ struct contract_function {
 extern const struct contract_function contract_functions[];
 extern const unsigned contract_functions_count;
 extern const char contract_versions[];
-const struct contract_function *find_function(const char *name); /* main.c; NULL where there is none */
+const struct contract_function *find_function(const char *name); /* words.c; NULL where there is none */
 
-/* main.c: the next word of the command, NULL behind the last one; a number in hex. */
+/* words.c: a command's first word and the next one, NULL behind the last; all that is left of it; a number in hex. */
+char *first_word(char *line);
 char *next_word(void);
+char *rest_of_line(void);
 unsigned long next_number(void);
 bool is_hex_byte(const char *hex); /* two digits; sscanf would count all that is behind them, each time */
 unsigned char hex_byte(const char *hex);
+bool answers_go_to(int descriptor); /* false where it is none */
 void answer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* arena.c: the memory that arguments lie in. Nothing but out-parameters may change there in a call. */

@@ -1,69 +1,17 @@
 #include "contract/contract.h"
 
-#include <ctype.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static int channel;
-static FILE *said;
-static char *rest;
-
-char *next_word(void)
-{
-    return strtok_r(NULL, " \n", &rest);
-}
-
-unsigned long next_number(void)
-{
-    char *word = next_word();
-    return word ? strtoul(word, NULL, 16) : 0;
-}
-
-bool is_hex_byte(const char *hex)
-{
-    return isxdigit((unsigned char)hex[0]) && isxdigit((unsigned char)hex[1]);
-}
-
-static unsigned digit(char one)
-{
-    return one <= '9' ? (unsigned)(one - '0') : (unsigned)((one | 0x20) - 'a' + 10);
-}
-
-unsigned char hex_byte(const char *hex)
-{
-    return (unsigned char)(digit(hex[0]) << 4 | digit(hex[1]));
-}
-
-void answer(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(said, format, arguments);
-    va_end(arguments);
-    if (strchr(format, '\n'))
-        fflush(said);
-}
-
-static int compare_names(const void *name, const void *function)
-{
-    return strcmp(name, ((const struct contract_function *)function)->name);
-}
-
-const struct contract_function *find_function(const char *name)
-{
-    return bsearch(name, contract_functions, contract_functions_count, sizeof *contract_functions, compare_names);
-}
 
 /* NAME VALUE: what the program and the libraries in it find in their environment from now on. */
 static void command_set(void)
 {
-    char *name = next_word(), *value = rest ? rest : "";
-    value[strcspn(value, "\n")] = 0;
+    char *name = next_word(), *value = rest_of_line();
     for (char *at = value; *at; at++)
         if (*at == '\t')
             *at = '\n';
@@ -89,7 +37,7 @@ static const struct command {
 
 static void obey(char *line)
 {
-    char *name = strtok_r(line, " \n", &rest);
+    const char *name = first_word(line);
     for (unsigned i = 0; name && i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(commands[i].name, name) == 0) {
             commands[i].run();
@@ -157,17 +105,14 @@ static void be_the_other(void)
 static void command_between(void)
 {
     other_commands = next_number();
-    char *path = rest ? rest : "";
-    path[strcspn(path, "\n")] = 0;
-    if (!between_begin(path, be_the_other, call_kept))
+    if (!between_begin(rest_of_line(), be_the_other, call_kept))
         answer("0\n");
 }
 
 int main(int count, char **words)
 {
     channel = count > 1 ? atoi(words[1]) : 0;
-    said = fdopen(channel, "w");
-    if (!said)
+    if (!answers_go_to(channel))
         return 2;
     arena_make();
     answer("ready %s %lx\n", contract_versions, (unsigned long)arena);
