@@ -118,7 +118,7 @@ def test_step_and_finish_among_the_commands(local: Scenario, typist: Typist) -> 
 
 
 def test_commands_that_only_look(local: Scenario, typist: Typist, tmp_path: Path) -> None:
-    log = f"cuda-log start --to {tmp_path / 'calls.jsonl'}"
+    log = f"cuda-log start cuMemAlloc cuMemFree --to {tmp_path / 'calls.jsonl'}"
     typist.type(local.load(local.hook), log, "cuda-break cuMemAlloc")
     with_commands(typist, 1, "cuda-call", "bt 2")
     shown = typist.type("run")
