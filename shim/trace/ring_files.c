@@ -73,7 +73,6 @@ static word records_copied(word *ring, word wanted)
     word records = records_with_room(file, wanted);
     if (records && !(is_header_mapped(ring, file) && is_mapped(ring, records, file)))
         records = 0;
-    CALL(fchmod, file, 0400); /* nobody cuts it by its name, but root: the next call would be SIGBUS */
     CALL(close, file);
     if (!records) {
         forget_header(ring);
