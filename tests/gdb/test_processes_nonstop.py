@@ -68,7 +68,7 @@ def start(request: pytest.FixtureRequest, local: Scenario) -> Iterator:
             sessions[-1].type("set sysroot /", "target extended-remote | gdbserver --multi -",
                               f"set remote exec-file {local.sample('threads')}",
                               f"set environment LD_LIBRARY_PATH {local.shim}/standin")  # fmt: skip
-        sessions[-1].type(local.load(local.hook, True))
+        sessions[-1].type(local.load(local.hook))
         return sessions[-1]
 
     yield begin
