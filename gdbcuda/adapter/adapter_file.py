@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from gdbcuda.adapter import expression
 from gdbcuda.adapter.expression import Tree
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import open_source
 from gdbcuda.text.printable import visible

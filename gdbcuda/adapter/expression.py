@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Union
 
 from gdbcuda.command_line.argument_types import bytes_of
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 
 TOKEN = re.compile(r"\s*(?:(?P<number>\d\w*)|(?P<name>(?:'[^']+'::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)"

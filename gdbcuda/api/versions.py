@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Union
 
-from gdbcuda.api.notes import ApiNotes
-from gdbcuda.api.table import Table
+from gdbcuda.api import notes, table
 from gdbcuda.errors import UserError
 
 FOLDER = os.path.dirname(__file__)
@@ -17,11 +16,11 @@ Version = Union[str, int, None]
 
 
 @lru_cache(maxsize=1)
-def read_table() -> tuple[Mapping[str, Any], ApiNotes]:
+def read_table() -> tuple[Mapping[str, Any], notes.ApiNotes]:
     import json  # not before: sourcing the extension does not wait for it
 
     with open(TABLE, encoding="utf-8") as file:
-        return json.load(file), ApiNotes()
+        return json.load(file), notes.ApiNotes()
 
 
 @cache
@@ -31,25 +30,25 @@ def stored_versions(library: str) -> tuple[str, ...]:
         return next(tuple(versions) for name, *versions in map(str.split, file) if name == library)
 
 
-def load(cuda: Version = None, nvml: Version = None) -> Table:
+def load(cuda: Version = None, nvml: Version = None) -> table.Table:
     """The table for these versions: "12.4", "12", 12040, or None for the newest. What is not stored
     becomes the nearest older one, or the oldest. UserError for what is no version."""
     return _load(choose(cuda, stored_versions("cuda")), choose(nvml, stored_versions("nvml")))
 
 
 @cache
-def _load(cuda: str, nvml: str) -> Table:
-    data, notes = read_table()
-    return Table(data, cuda, nvml, notes)
+def _load(cuda: str, nvml: str) -> table.Table:
+    data, noted = read_table()
+    return table.Table(data, cuda, nvml, noted)
 
 
 @cache
-def load_all() -> Table:
+def load_all() -> table.Table:
     """The newest table with the functions that older versions have and it has not: for those who do not know yet which
     version they will meet, or meet a driver that is newer than the runtime."""
     (*cuda_before, cuda), (*nvml_before, nvml) = stored_versions("cuda"), stored_versions("nvml")
-    data, notes = read_table()
-    return Table(data, cuda, nvml, notes, {"cuda": cuda_before[::-1], "nvml": nvml_before[::-1]})
+    data, noted = read_table()
+    return table.Table(data, cuda, nvml, noted, {"cuda": cuda_before[::-1], "nvml": nvml_before[::-1]})
 
 
 def choose(wanted: Version, stored: tuple[str, ...]) -> str:

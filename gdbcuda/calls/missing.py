@@ -4,8 +4,8 @@ log has their other calls, also when the library has been loaded again or the pr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.text.sentences import some
 
 MOST_NAMED = 4

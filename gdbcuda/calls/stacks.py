@@ -11,11 +11,11 @@ of open calls for each of them.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
+from gdbcuda.data_classes import dataclass, field
 
 
 class Open(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from gdbcuda.data_classes import dataclass, field
 
 SEVERITIES = ("error", "warning", "note")  # worst first
 JSON_VERSION = 1

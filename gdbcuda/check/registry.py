@@ -7,14 +7,13 @@ def executable_stack(subject: Subject) -> Answer:
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 from typing import Callable, NamedTuple, Union
 
 from gdbcuda.check.finding import SEVERITIES, Finding
 from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.errors import UserError
+from gdbcuda.packages import load_all
 
 # What a check looks at: every file; a hook library; a program; a program together with a hook library.
 ANY, LIBRARY, PROGRAM, PAIR = "any", "library", "program", "pair"
@@ -68,8 +67,7 @@ def load_checks() -> dict[str, Check]:
     """Every check of every file in ``checks/``."""
     from gdbcuda.check import checks
 
-    for module in pkgutil.iter_modules(checks.__path__):
-        importlib.import_module(f"{checks.__name__}.{module.name}")
+    load_all(checks)
     return CHECKS
 
 

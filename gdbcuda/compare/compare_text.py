@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from html import escape  # xml.sax.saxutils loads ssl
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +13,7 @@ from gdbcuda.calls.text import duration
 from gdbcuda.compare.costs import FunctionTime, OwnMemory
 from gdbcuda.compare.findings import Difference
 from gdbcuda.compare.outcome import Outcome
+from gdbcuda.data_classes import dataclass, field, replace
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted

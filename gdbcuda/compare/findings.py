@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from gdbcuda.compare.findings import OUTPUTS, Findings
+from gdbcuda.data_classes import dataclass
 from gdbcuda.text.printable import visible
 
 MOST_LINES = 20_000  # of an output that are compared

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from gdbcuda import api
 from gdbcuda.calls.reader import BEGIN, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import Process, References
 from gdbcuda.calls.text import CallWriter
+from gdbcuda.data_classes import dataclass, field
 
 
 class ComparedCall:

@@ -32,7 +32,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 
 from gdbcuda import api
 from gdbcuda.condition import to_gdb, to_python, typed
-from gdbcuda.condition.bind import Bound, bind
+from gdbcuda.condition.binding import Bound, bind
 from gdbcuda.condition.grammar import parser, syntax
 from gdbcuda.condition.grammar.lexer import Text
 from gdbcuda.condition.grammar.show import show

@@ -7,7 +7,6 @@ test for that goes with the bytes, and is made before they are read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 from gdbcuda import api
@@ -17,6 +16,7 @@ from gdbcuda.condition.grammar import syntax
 from gdbcuda.condition.grammar.parser import ONE_LEVEL
 from gdbcuda.condition.grammar.unknown import alike
 from gdbcuda.condition.typed import Typed
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.machine import abi
 

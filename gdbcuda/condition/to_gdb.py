@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gdbcuda.condition import typed
 from gdbcuda.condition.arithmetic import DOUBLE, SIGNED, UNSIGNED
 from gdbcuda.condition.grammar.show import escaped
 from gdbcuda.condition.typed import Typed
+from gdbcuda.data_classes import dataclass
 from gdbcuda.machine import abi
 
 C_NAMES = {SIGNED: "long", UNSIGNED: "unsigned long", DOUBLE: "double"}

@@ -7,10 +7,10 @@ values are the signed numbers 0 and 1. What a back end has no translation for it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Union
 
 from gdbcuda.condition.arithmetic import SIGNED, UNSIGNED, Number
+from gdbcuda.data_classes import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from gdbcuda.contract.named_files import NamedFiles
 from gdbcuda.contract.patience import USUAL, Patience
 from gdbcuda.contract.program import LoadedPlace, Program, Start
 from gdbcuda.contract.targets import DLSYM, LIBRARY_OF, LINKED, HookTarget, by_name, code, hooked, patched, places
+from gdbcuda.data_classes import dataclass, field
 
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 

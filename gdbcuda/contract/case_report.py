@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gdbcuda.calls.text import duration
@@ -13,6 +12,7 @@ from gdbcuda.compare.compare_text import junit_suite, unused
 from gdbcuda.compare.findings import Difference
 from gdbcuda.contract.patience import MOST_HANGS
 from gdbcuda.contract.registry import Group
+from gdbcuda.data_classes import dataclass, field, replace
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some

@@ -10,7 +10,8 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+
+from gdbcuda.data_classes import dataclass, field
 
 LARGEST = 16 << 20  # bytes: what is larger is no region
 SHARED_MEMORY = "/dev/shm"  # where glibc has what shm_open names

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from gdbcuda.data_classes import dataclass
 
 USUAL, SHORT = 10.0, 2.0  # seconds
 TIMES_ALONE = 10.0  # as long as the driver takes to begin, without the hook library

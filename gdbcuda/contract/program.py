@@ -13,13 +13,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gdbcuda.contract import patience
 from gdbcuda.contract.c_programs.showing_program import PRELOAD
 from gdbcuda.contract.calling.told_calls import Called, call_command, called
 from gdbcuda.contract.endings import Ended, Hung, crashed, signal_name
+from gdbcuda.data_classes import dataclass, field
 
 SEEN, ANSWER = "GDBCUDA_STANDIN_SEEN", "GDBCUDA_STANDIN_ANSWER"
 DEVICES_OF_STANDIN, DEVICES = "GDBCUDA_STANDIN_DEVICES", 2  # so many in the programs of the cases

@@ -12,13 +12,12 @@ def run(bench: Bench) -> Iterable[Broken]:
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from gdbcuda.contract.c_programs.showing_program import Shown
+from gdbcuda.packages import load_all
 
 if TYPE_CHECKING:
     from gdbcuda.contract.bench import Bench
@@ -84,6 +83,5 @@ def load_groups() -> dict[str, Group]:
     """Of every file in ``groups/``."""
     from gdbcuda.contract import groups
 
-    for module in pkgutil.iter_modules(groups.__path__):
-        importlib.import_module(f"{groups.__name__}.{module.name}")
+    load_all(groups)
     return GROUPS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Union
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.machine import abi, trampoline
 from gdbcuda.machine.trampoline import Test
 from gdbcuda.machine.x86.x86_write import LOCK, R10, RAX, At, Code, CodeConstant

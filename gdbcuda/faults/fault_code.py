@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from gdbcuda.data_classes import dataclass, replace
 from gdbcuda.faults.effects import Delay, Effect, Fail, Fault, Replace, admit, result
 from gdbcuda.faults.replacing_code import Replacing
 from gdbcuda.machine import trampoline

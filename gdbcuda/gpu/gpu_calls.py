@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from gdbcuda.calls.record import DIGITS, Call
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.gpu import gpu_words
 from gdbcuda.gpu.calls_around import CallsAround
 from gdbcuda.gpu.gpu_clock import GpuClock

@@ -6,9 +6,9 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.gpu.gpu_layout import HEADER, KIND_BITS, KINDS, MAGIC, MARK, RECORDS, VERSION, WITH_TEXT, WORD

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
+from gdbcuda.packages import load_all
 from gdbcuda.remote import remote_plan as servers
 from gdbcuda.remote.way import Way
 
@@ -132,8 +131,7 @@ def names() -> Iterator[str]:
     """Of every IDE that has a file in ``ides/``."""
     from gdbcuda.ide import ides
 
-    for module in pkgutil.iter_modules(ides.__path__):
-        importlib.import_module(f"{ides.__name__}.{module.name}")
+    load_all(ides)
     return iter(sorted(IDES))
 
 

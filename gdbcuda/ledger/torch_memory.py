@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.cpython import own_code
 from gdbcuda.cpython.thread_frames import PythonFrame
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.ledger import ledger_data
 from gdbcuda.ledger.blocks import Block

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 
 import gdb
 
+from gdbcuda.packages import load_all
 from gdbcuda.text import error_lines
 
 
@@ -26,15 +26,11 @@ def load() -> None:
     from gdbcuda.live.host import console
     from gdbcuda.live.placing import link
     from gdbcuda.live.prompt import settings
-    from gdbcuda.live.stopping import backtrace, convenience_functions  # noqa: F401  (they register)
 
     link.is_cuda_gdb()
     settings.register()
-    for file in sorted(os.listdir(commands.__path__[0])):  # (pkgutil imports inspect, which takes 3 ms)
-        if file.endswith(".py") and file != "__init__.py":
-            importlib.import_module(f"gdbcuda.live.commands.{file[:-3]}")
+    load_all(commands)
     events.connect()
-    backtrace.on_load()
     console.keep_internal_breakpoints_out()
     console.keep_internal_hits_out()
 

@@ -19,10 +19,12 @@ from gdbcuda.errors import UserError
 from gdbcuda.live import layers as of_addresses
 from gdbcuda.live import process
 from gdbcuda.live.checking import routes_here
+from gdbcuda.live.host import beginning
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.noticing import who
 from gdbcuda.live.stopping import call_data
 
+beginning.begin()
 Data = dict[str, Any]
 
 __all__ = ["UserError", "call", "layer_of", "layers", "log", "routes"]

@@ -1,180 +1,211 @@
 """Who hears of which of gdb's events, and in which order: gdb calls the functions as they stand here.
 
-What was known of objects and processes is forgotten before anybody asks for it again. (gdb manual: "Events In Python".)
+What was known of objects and processes is forgotten before anybody asks for it again. Modules run at the first event
+that is more than the prompt (`begin`). What has a ``?`` hears of it only where somebody has used its module.
+(gdb manual: "Events In Python".)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Callable
 
 import gdb
 
-from gdbcuda.live import breakpoints, process, process_events, welcome
-from gdbcuda.live.breaking import answering_stops, recursion, saving
-from gdbcuda.live.breakpoints import locations, ours, switched_off
-from gdbcuda.live.dlsym import recursion_cause, request_log, request_stops
-from gdbcuda.live.host import breakpoint_table, gdb_cli, inferiors, interrupts
-from gdbcuda.live.host.lazily import if_loaded
-from gdbcuda.live.noticing import answer_search, far_registers, hooks_without_names, notice
-from gdbcuda.live.placing import loader_function, loader_watch, own_process, unloading
-from gdbcuda.live.preloading import preload, presence
+from gdbcuda.live.host import beginning, gdb_cli, interrupts
+from gdbcuda.live.host.lazily import if_loaded, named
 from gdbcuda.live.prompt import command, safely
-from gdbcuda.live.stopping import backtrace, dying, null_calls, stops
-from gdbcuda.live.stopping.returning import call_sites, returns, shown_calls
-from gdbcuda.live.threads import arrivals, children, lent_registers
 
-recursion.CAUSES.append(recursion_cause.text)
+Handlers = dict[Callable[..., Any], Callable[..., None]]
+
 BETWEEN_COMMANDS = (
-    unloading.sweep,
-    call_sites.sweep,
-    shown_calls.sweep,
-    answering_stops.sweep,
-    hooks_without_names.sweep,
-    answer_search.sweep,
-    if_loaded("guarding.guards", "on_prompt"),
+    "placing.unloading.sweep?",
+    "stopping.returning.call_sites.sweep?",
+    "stopping.returning.shown_calls.sweep?",
+    "breaking.answering_stops.sweep?",
+    "noticing.hooks_without_names.sweep?",
+    "noticing.answer_search.sweep?",
+    "guarding.guards.on_prompt?",
 )
-HANDLERS: dict[str, tuple[Callable[..., Any], ...]] = {
+HANDLERS: dict[str, tuple[str, ...]] = {
     "new_objfile": (
-        breakpoint_table.on_change,
-        process.forget,
-        switched_off.on_objfile,
-        unloading.sweep,
-        loader_watch.on_objfile,
-        loader_function.on_objfile,
-        presence.on_objfile,
-        notice.on_objfile,
-        answer_search.on_objfile,
-        backtrace.on_objfile,
-        if_loaded("guarding.guards", "on_objfile"),
-        request_log.on_objects_change,
-        recursion.apply,
-        if_loaded("recording.call_log", "on_objfile"),
-        inferiors.on_objfile,
+        "host.breakpoint_table.on_change",
+        "process.forget",
+        "breakpoints.switched_off.on_objfile",
+        "placing.unloading.sweep",
+        "placing.loader_watch.on_objfile",
+        "placing.loader_function.on_objfile",
+        "preloading.presence.on_objfile",
+        "noticing.notice.on_objfile",
+        "noticing.answer_search.on_objfile",
+        "stopping.backtrace.on_objfile",
+        "guarding.guards.on_objfile?",
+        "dlsym.request_log.on_objects_change",
+        "breaking.recursion.apply",
+        "recording.call_log.on_objfile?",
+        "host.inferiors.on_objfile",
     ),
     "clear_objfiles": (
-        breakpoint_table.on_change,
-        process.forget,
-        backtrace.on_clear_objfiles,
-        process_events.on_clear_objfiles,
-        if_loaded("guard.launches", "put_back"),
+        "host.breakpoint_table.on_change",
+        "process.forget",
+        "stopping.backtrace.on_clear_objfiles",
+        "process_events.on_clear_objfiles",
+        "guard.launches.put_back?",
     ),
-    "free_objfile": (breakpoint_table.on_change, process.forget),
-    "new_inferior": (breakpoint_table.on_change, inferiors.added),
+    "free_objfile": ("host.breakpoint_table.on_change", "process.forget"),
+    "new_inferior": ("host.breakpoint_table.on_change", "host.inferiors.added"),
     "new_thread": (
-        breakpoint_table.on_new_thread,
-        process_events.on_new_thread,
-        if_loaded("guard.launches", "on_new_thread"),
-        if_loaded("guarding.guards", "on_new_thread"),
+        "host.breakpoint_table.on_new_thread",
+        "process_events.on_new_thread",
+        "guard.launches.on_new_thread?",
+        "guarding.guards.on_new_thread?",
     ),
     "exited": (
-        if_loaded("patching.left_behind", "on_exit"),
-        presence.on_exit,
-        process_events.on_exit,
-        if_loaded("recording.call_log", "on_exit"),
-        if_loaded("running.together", "on_exit"),
-        if_loaded("running.to_the_end", "on_exit"),
-        if_loaded("guard.launches", "put_back"),
+        "patching.left_behind.on_exit?",
+        "preloading.presence.on_exit",
+        "process_events.on_exit",
+        "recording.call_log.on_exit?",
+        "running.together.on_exit?",
+        "running.to_the_end.on_exit?",
+        "guard.launches.put_back?",
     ),
-    "inferior_deleted": (process_events.on_inferior_deleted,),
+    "inferior_deleted": ("process_events.on_inferior_deleted",),
     "cont": (
-        returns.on_continue,
-        if_loaded("guarding.guards", "on_continue"),
-        if_loaded("recording.call_log", "on_continue"),
-        if_loaded("running.together", "on_continue"),
-        children.forget,
+        "stopping.returning.returns.on_continue",
+        "guarding.guards.on_continue?",
+        "recording.call_log.on_continue?",
+        "running.together.on_continue?",
+        "threads.children.forget",
     ),
     "stop": (
-        breakpoint_table.on_stop,
-        process.on_stop,
-        lent_registers.on_stop,
-        arrivals.on_stop,
-        if_loaded("recording.call_log", "before_stop"),
-        children.forget,
-        far_registers.on_stop,
-        presence.on_stop,
-        notice.on_stop,
-        backtrace.on_stop,
-        stops.on_stop,
-        request_stops.on_stop,
-        recursion.on_stop,
-        null_calls.on_stop,
-        unloading.sweep,
-        if_loaded("recording.call_log", "on_stop"),
-        returns.on_stop,
-        call_sites.sweep,
-        shown_calls.sweep,
-        answering_stops.sweep,
-        hooks_without_names.sweep,
-        answer_search.sweep,
-        if_loaded("guarding.guards", "on_stop"),
-        switched_off.on_stop,
-        dying.on_stop,
-        if_loaded("running.together", "on_stop"),
-        if_loaded("running.to_the_end", "on_stop"),
-        ours.on_stop,
+        "host.breakpoint_table.on_stop",
+        "process.on_stop",
+        "threads.lent_registers.on_stop",
+        "threads.arrivals.on_stop",
+        "recording.call_log.before_stop?",
+        "threads.children.forget",
+        "noticing.far_registers.on_stop",
+        "preloading.presence.on_stop",
+        "noticing.notice.on_stop",
+        "stopping.backtrace.on_stop",
+        "stopping.stops.on_stop",
+        "dlsym.request_stops.on_stop",
+        "breaking.recursion.on_stop",
+        "stopping.null_calls.on_stop",
+        "placing.unloading.sweep",
+        "recording.call_log.on_stop?",
+        "stopping.returning.returns.on_stop",
+        "stopping.returning.call_sites.sweep",
+        "stopping.returning.shown_calls.sweep",
+        "breaking.answering_stops.sweep",
+        "noticing.hooks_without_names.sweep",
+        "noticing.answer_search.sweep",
+        "guarding.guards.on_stop?",
+        "breakpoints.switched_off.on_stop",
+        "stopping.dying.on_stop",
+        "running.together.on_stop?",
+        "running.to_the_end.on_stop?",
+        "breakpoints.ours.on_stop",
     ),
     "before_prompt": (
-        gdb_cli.catch_up,
-        welcome.on_prompt,
-        preload.on_prompt,
-        saving.after,
+        "host.gdb_cli.catch_up",
+        "welcome.on_prompt",
+        "preloading.preload.on_prompt?",
+        "breaking.saving.after?",
         *BETWEEN_COMMANDS,
     ),
-    "inferior_call": (if_loaded("guarding.guards", "on_call"),),
+    "inferior_call": ("guarding.guards.on_call?",),
     "breakpoint_created": (
-        breakpoint_table.on_change,
-        breakpoints.on_created,
-        if_loaded("guarding.breakpoint_events", "on_created"),
+        "host.breakpoint_table.on_change",
+        "breakpoints.on_created",
+        "guarding.breakpoint_events.on_created?",
     ),
     "breakpoint_modified": (
-        own_process.on_modified,
-        switched_off.on_modified,
-        stops.on_modified,
-        saving.on_modified,
-        breakpoints.on_modified,
-        ours.on_modified,
-        call_sites.on_breakpoint_modified,
-        answering_stops.on_modified,
-        if_loaded("guarding.breakpoint_events", "on_modified"),
+        "placing.own_process.on_modified",
+        "breakpoints.switched_off.on_modified",
+        "stopping.stops.on_modified",
+        "breaking.saving.on_modified",
+        "breakpoints.on_modified",
+        "breakpoints.ours.on_modified",
+        "stopping.returning.call_sites.on_breakpoint_modified",
+        "breaking.answering_stops.on_modified",
+        "guarding.breakpoint_events.on_modified?",
     ),
     "breakpoint_deleted": (
-        breakpoint_table.on_change,
-        own_process.on_deleted,
-        ours.on_deleted,
+        "host.breakpoint_table.on_change",
+        "placing.own_process.on_deleted",
+        "breakpoints.ours.on_deleted",
     ),
-    "gdb_exiting": (if_loaded("guarding.without_gdb", "on_exiting"), locations.on_exiting),
+    "gdb_exiting": ("guarding.without_gdb.on_exiting?", "breakpoints.locations.on_exiting?"),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed
-_connected: dict[str, dict[Callable[..., Any], Callable[..., None]]] = {}
+OF_GDB_ALONE = ("before_prompt", "gdb_exiting")  # they come where there is nothing else, too
+_connected: dict[str, Handlers] = {}
 
 
 def connect() -> None:
-    command.BEFORE_EACH.append(interrupts.all_of([safely.contained(one) for one in BETWEEN_COMMANDS]))
-    for name, handlers in HANDLERS.items():
-        if name in SINCE_GDB_12 and not hasattr(gdb.events, name):
-            continue
-        _connected[name] = {handler: safely.contained(handler) for handler in handlers}
-        heard = _connected[name].values()
-        one = interrupts.all_of(heard) if name in AFTER_COMMANDS else without_commands(name, heard)
-        getattr(gdb.events, name).connect(one)
+    beginning.ON_BEGIN.append(begin)
+    command.BEFORE_EACH.append(beginning.begin)
+    command.BEFORE_EACH.append(interrupts.all_of([safely.contained(handler(one)) for one in BETWEEN_COMMANDS]))
+    for name in HANDLERS:
+        if name not in SINCE_GDB_12 or hasattr(gdb.events, name):
+            getattr(gdb.events, name).connect(interrupts.uninterrupted(heard(name)))
+    if any(one.pid for one in gdb.inferiors()):
+        beginning.begin()
 
 
-def without_commands(name: str, handlers: Iterable[Callable[..., None]]) -> Callable[..., None]:
-    """One handler for gdb, with its commands out of reach."""
+def begin() -> None:
+    """All that hears of events is there before anything happens: others tell it of what they do."""
+    from gdbcuda.live.books import adapters
+    from gdbcuda.live.breaking import recursion
+    from gdbcuda.live.dlsym import recursion_cause
+    from gdbcuda.live.layers import names
+    from gdbcuda.live.stopping import backtrace
 
-    def heard(*event: Any) -> None:
+    for name in HANDLERS:
+        handlers(name)
+    recursion.CAUSES.append(recursion_cause.text)
+    names.OF_AUTHORS.append(lambda: adapters.internal_functions())
+    backtrace.on_load()
+
+
+def handlers(name: str) -> Handlers:
+    if name not in _connected:
+        _connected[name] = {one: safely.contained(one) for one in map(handler, HANDLERS[name])}
+    return _connected[name]
+
+
+def handler(name: str) -> Callable[..., Any]:
+    module, _, function = name.rstrip("?").rpartition(".")
+    return if_loaded(module, function) if name.endswith("?") else named(module, function)
+
+
+def heard(name: str) -> Callable[..., None]:
+    """One handler for gdb."""
+
+    def all_of_them(*event: Any) -> None:
+        if name not in OF_GDB_ALONE:
+            beginning.begin()
+        for one in handlers(name).values():
+            one(*event)
+
+    return all_of_them if name in AFTER_COMMANDS else without_commands(name, all_of_them)
+
+
+def without_commands(name: str, handler: Callable[..., None]) -> Callable[..., None]:
+    """With gdb's commands out of reach."""
+
+    def alone(*event: Any) -> None:
         gdb_cli.begin_event(name)
         try:
-            for handler in handlers:
-                handler(*event)
+            handler(*event)
         finally:
             gdb_cli.end_event()
 
-    return interrupts.uninterrupted(heard)
+    return alone
 
 
 def disconnect(name: str, handler: Callable[..., Any]) -> None:
     """For measurements: as if it did not listen."""
+    beginning.begin()
     del _connected[name][handler]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.locks.recognised import JOIN, Lock
 from gdbcuda.text.printable import visible_in_colour, visible_without_colour
 from gdbcuda.text.sentences import ranges

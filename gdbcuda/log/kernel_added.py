@@ -4,11 +4,11 @@ program calls it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import duration
+from gdbcuda.data_classes import dataclass
 from gdbcuda.log.source import LogSource
 from gdbcuda.log.views.kernel import KERNEL, OUTSIDE, Joined, JoinedPart, is_ioctl
 from gdbcuda.text import render

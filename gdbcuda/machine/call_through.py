@@ -11,8 +11,8 @@ returns. All registers are what the caller left in them, and then what the funct
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.machine.detour import Detour
 from gdbcuda.machine.x86.x86_write import NAMES, RAX, RBP, RSP, VECTORS, At, Code
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.unexecuted import NOTHING, Body, Island, NearbyBytes, branch_islands
 from gdbcuda.machine.x86.x86_jumps import is_through_pointer, may_lead_anywhere, targets

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, decode, instructions
 from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
 from gdbcuda.machine.trampoline import Test, Trampoline

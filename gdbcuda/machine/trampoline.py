@@ -6,9 +6,9 @@ Registers and stack are what they were when the patch was reached. (x86-64.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Callable, NamedTuple, Protocol
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.machine.detour import Detour
 from gdbcuda.machine.x86.x86_write import LOCK, RAX, RSP, At, Code, CodeConstant, Target, jump
 

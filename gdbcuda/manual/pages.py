@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from gdbcuda.data_classes import dataclass
 
 FOLDER = Path(__file__).parent
 NAME = re.compile(r"\d+-(.+)\.md")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.manual.inline import unmarked
 from gdbcuda.manual.markdown_blocks import INDENT, ITEM, blocks, rows_of
 from gdbcuda.manual.pages import pages

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.manual.inline import unmarked
 from gdbcuda.manual.markdown_blocks import ITEM, blocks, rows_of
 from gdbcuda.manual.pages import Page, pages

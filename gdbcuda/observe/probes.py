@@ -6,12 +6,12 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from gdbcuda import api, elf
 from gdbcuda.api import vendor
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.text.sentences import counted, some

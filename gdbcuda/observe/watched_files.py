@@ -5,12 +5,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from gdbcuda import api, elf
 from gdbcuda.api import vendor
 from gdbcuda.check.subjects import runtime_inside
 from gdbcuda.check.subjects.uses import Uses
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.observe.patched import processes

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory, string_at
 from gdbcuda.pytorch.allocator_layouts import AllocatorLayout

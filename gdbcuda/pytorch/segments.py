@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gdbcuda.cpython.thread_frames import PythonFrame
+from gdbcuda.data_classes import dataclass
 
 IN_TENSOR, AWAITS_FREE, PENDING_FREE, INACTIVE = ("active_allocated", "active_awaiting_free", "active_pending_free",
                                                   "inactive")  # fmt: skip

@@ -6,9 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.files.source_places import common
 from gdbcuda.remote import substitute_path

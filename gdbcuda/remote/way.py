@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 
 HOST = r"[\w][\w.-]*|\[[0-9a-fA-F:.]+(%\w+)?\]|[0-9a-fA-F:]*:[0-9a-fA-F:]+"

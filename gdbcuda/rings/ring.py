@@ -9,10 +9,10 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda.calls.references import CLOCK, CONFINED, NO_RING, OVERWRITTEN
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.memory import Memory
 from gdbcuda.rings.ring_layout import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Container, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from gdbcuda import api, decode
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.rings.ring_functions import RecordedFunction, RingCall, arguments
 from gdbcuda.rings.ring_layout import IS_PYTHON

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 
 from gdbcuda import api, decode
 from gdbcuda.calls.record import Call
+from gdbcuda.data_classes import dataclass
 from gdbcuda.gpu.causing import makes_work
 from gdbcuda.machine import abi
 from gdbcuda.memory import RecordedMemory

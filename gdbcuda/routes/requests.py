@@ -7,9 +7,9 @@ Whoever sees the calls (breakpoints now, later code patched into the process) te
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.routes.shapes import OPENER_NAMES
 from gdbcuda.routes.snapshot import Reached
 from gdbcuda.routes.verdicts import Verdict

@@ -20,7 +20,8 @@ import gdb
 import gdbcuda.api
 import gdbcuda.check.file
 import gdbcuda.live
-from gdbcuda.live.host import lazily
+from gdbcuda.live import events
+from gdbcuda.live.host import beginning
 from gdbcuda.live.prompt.command import REGISTRY
 from gdbcuda.rings.ring_functions import described
 from gdbcuda.text import render
@@ -70,15 +71,16 @@ def leave() -> None:
 
 def import_all() -> None:
     """But what waits for its first use: handlers of events ask whether that is loaded."""
-    for name in USED_BY_MANY:
+    beginning.begin()
+    heard = {name.rpartition(".")[0] for names in events.HANDLERS.values() for name in names if name.endswith("?")}
+    waiting = {f"gdbcuda.live.{name}" for name in heard}
+    in_live = [one.name for one in pkgutil.walk_packages(gdbcuda.live.__path__, "gdbcuda.live.")]
+    for name in (*USED_BY_MANY, *in_live):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    for module in pkgutil.walk_packages(gdbcuda.live.__path__, "gdbcuda.live."):
-        if module.name not in lazily.MODULES:
-            importlib.import_module(module.name)
-    for name in lazily.MODULES:
-        if not name.startswith("gdbcuda.live."):
-            sys.modules[name].__name__  # noqa: B018  (loads it)
+    for name in [*sys.modules]:
+        if name.startswith("gdbcuda.") and name not in waiting:
+            sys.modules[name].__doc__  # noqa: B018  (a module of ours runs when it is asked for something)
     render.rows_of_cells([["text"]])  # imports tabulate, which is found for us alone
     for table in (gdbcuda.api.load(), gdbcuda.api.load_all()):
         table.find("cuInit")  # makes what it looks in

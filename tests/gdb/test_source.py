@@ -62,6 +62,8 @@ def test_it_adds_its_own_directory_and_no_more() -> None:
     assert added == [str(ROOT)]
 
 
+MOST_AT_LOAD, MOST_AT_FIRST_BREAKPOINT = 40, 220  # modules of ours; at load, beside the commands
+
 # regular expressions of ours that are not left to their first use (`gdbcuda.text.patterns`)
 WATCHED = """
 import re
@@ -90,17 +92,42 @@ def test_nothing_heavy_is_imported_at_load() -> None:
     assert "heavy: [] []" in text
 
 
-def test_what_a_session_may_never_use_waits() -> None:
-    asked = ("python from gdbcuda.live.host import lazily; "
-             "print('loaded:', [m for m in lazily.MODULES if lazily.is_loaded(m)])")  # fmt: skip
-    assert "loaded: []" in gdb("-ex", "source gdbcuda.py", "-ex", asked)
-    parts = (
-        "check.file", "condition.bind", "elf", "ide", "ledger", "live.guard.guard", "machine.detour",
-        "machine.trampoline", "remote.remote_plan",
-    )  # fmt: skip
-    assert all([*(ROOT / "gdbcuda").glob(part.replace(".", "/") + "*")] for part in parts), "their names are right"
-    asked = f"python print('parts:', [m for m in {parts!r} if f'gdbcuda.{{m}}' in sys.modules])"
-    assert "parts: []" in gdb("-ex", "source gdbcuda.py", "-ex", "python import sys", "-ex", asked)
+HAVE_RUN = ("python import sys, types; print('run:', *sorted(name for name, module in sys.modules.items() if "
+            "name.startswith('gdbcuda.') and type(module) is types.ModuleType))")  # fmt: skip
+FIRST = "cuda-break cudaMalloc if size > 1G"
+
+
+def have_run(*commands: str) -> set[str]:
+    shown = gdb("-ex", "source gdbcuda.py", *(word for one in (*commands, HAVE_RUN) for word in ("-ex", one)))
+    return {*shown.partition("run: ")[2].partition("\n")[0].split()}
+
+
+def test_what_registers_runs_at_load_and_no_more() -> None:
+    """A module takes 0.4 ms. What runs is commands, settings, functions and what they are declared with."""
+    run = have_run()
+    assert {name for name in run if name.startswith("gdbcuda.live.commands.")} == {
+        f"gdbcuda.live.commands.{path.stem}"
+        for path in (ROOT / "gdbcuda" / "live" / "commands").glob("*.py")
+        if path.stem != "__init__"
+    }
+    others = {name for name in run if not name.startswith("gdbcuda.live.commands.")}
+    assert len(others) <= MOST_AT_LOAD, sorted(others)
+
+
+def test_who_hears_of_events_runs_with_the_first() -> None:
+    asked = ("python from gdbcuda.live import events; from gdbcuda.live.host import lazily; "
+             "print('waits:', sorted({n for all in events.HANDLERS.values() for n in all if not n.endswith('?') and "
+             "not lazily.is_loaded('gdbcuda.live.' + n.rpartition('.')[0])}))")  # fmt: skip
+    shown = gdb("-ex", "source gdbcuda.py", "-ex", asked)
+    assert "waits: ['breaking.answering_stops.on_modified'" in shown
+    for first in ("break nowhere", "cuda-guards", "set cuda-recursion-limit 3", "print $_cuda_error_name(2)"):
+        text = gdb("-ex", "set breakpoint pending on", "-ex", "source gdbcuda.py", "-ex", first, "-ex", asked)
+        assert "waits: []" in text, first
+
+
+def test_what_the_first_breakpoint_needs() -> None:
+    """Before a process is there: its words, their condition, and what a guard will be made of."""
+    assert len(have_run(FIRST)) <= MOST_AT_FIRST_BREAKPOINT
 
 
 def copy_of_the_clone(folder: Path) -> Path:

@@ -18,9 +18,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gdbcuda"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # The rooms in the order of ROOMS.md: each imports itself and those before it.
 ROOMS: list[str] = re.findall(r"\S+", """
-    errors packages text command_line files adapter manual api memory elf linkage cpython pytorch locks machine.x86
-    machine condition condition.machine_code decode faults calls gpu rings rings.traced ledger.effects ledger coverage
-    log.views.gpu_views log.views.exporting log.views log compare contract routes routes.reports
+    errors packages data_classes text command_line files adapter manual api memory elf linkage cpython pytorch locks
+    machine.x86 machine condition condition.machine_code decode faults calls gpu rings rings.traced ledger.effects
+    ledger coverage log.views.gpu_views log.views.exporting log.views log compare contract routes routes.reports
     check.subjects check observe observe.uprobes remote ide shell
     live.host live.process live.threads live.prompt live.placing live.pythons live.layers live.layers.code live.frames
     live.noticing live.books live.breakpoints live.preloading live.patching live.stopping.returning live.stopping
@@ -130,6 +130,30 @@ def test_no_file_imports_itself_through_others() -> None:
             break
         left = {name: below for name, below in left.items() if name not in free}
     assert not {name: sorted(below & left.keys()) for name, below in left.items()}, "in a circle, or above one"
+
+
+def test_dataclasses_are_ours() -> None:
+    others = [path.name for path in SOURCES if re.search(r"^ *from dataclasses import", path.read_text(), re.MULTILINE)]
+    assert others == ["data_classes.py"], "gdbcuda.data_classes has them"
+
+
+def test_no_package_has_a_name_that_a_module_in_it_has() -> None:
+    """Where it has not run (`live/host/lazily.py`), such a name would be the module."""
+    both = [f"{path.parent.name}.{name}" for path in SOURCES if path.name == "__init__.py" for name in names_of(path)
+            if (path.parent / f"{name}.py").exists() or (path.parent / name / "__init__.py").exists()]  # fmt: skip
+    assert not both
+
+
+def names_of(package: Path) -> Iterator[str]:
+    for node in ast.parse(package.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            here = ".".join(package.parent.relative_to(PACKAGE.parent).parts)
+            yield from (one.asname or one.name for one in node.names if node.module != here)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            stored = (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            yield from (one.id for one in stored)
 
 
 def test_folders_are_small() -> None:

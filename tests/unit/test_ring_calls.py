@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 
 import pytest
 
 from gdbcuda import api
 from gdbcuda.calls import record
+from gdbcuda.data_classes import replace
 from gdbcuda.ledger.effects import roles
 from gdbcuda.machine import abi
 from gdbcuda.rings import ring_calls, ring_functions
@@ -58,7 +58,7 @@ def test_an_out_value_that_could_not_be_read_is_left_out() -> None:
 
 def test_what_was_open_where_records_are_missing_is_not_said_to_be_unwound() -> None:
     """Nor to have called what comes behind the gap, deeper in the stack."""
-    ring = dataclasses.replace(RING, gaps=[5], records=64)
+    ring = replace(RING, gaps=[5], records=64)
     records = [one(1, ALLOC, 10, None, 0x7000), one(2, FREE, 20, 30, 0x6000),
                one(5, FREE, 40, 50, 0x5000), one(6, FREE, 60, 70, 0x7000)]  # fmt: skip
     found = ring_calls.calls(ring, records, KNOWN, TABLE)
@@ -69,7 +69,7 @@ def test_what_was_open_where_records_are_missing_is_not_said_to_be_unwound() -> 
 
 @pytest.mark.parametrize(("records", "ended"), [(2, record.RETURN_LOST), (4, record.UNWOUND)])
 def test_a_call_whose_record_was_overwritten_meanwhile(records: int, ended: str) -> None:
-    ring = dataclasses.replace(RING, records=records)
+    ring = replace(RING, records=records)
     inner = [one(position, FREE, 10 * position, 10 * position + 5, 0x6000) for position in (2, 3, 4)]
     outer, *_ = ring_calls.calls(ring, [one(1, ALLOC, 10, None), *inner, one(5, FREE, 60, 70)], KNOWN, TABLE)
     assert outer.ended == ended

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
 from routes_process import marked, plain, rows
 
 from gdbcuda import api
+from gdbcuda.data_classes import replace
 from gdbcuda.routes import shapes
 from gdbcuda.routes.reports import request_report
 from gdbcuda.routes.requests import Asker, Book, Request
@@ -239,9 +239,9 @@ def test_the_process_is_gone() -> None:
     {"sp": 0x800}, {"resolver": "dlvsym"}, {"owner": "/lib/libc.so.6"}, {"asker": HOOK}, {"arguments": (0, 9)}])
 def test_another_call(changed: dict[str, Any]) -> None:
     first = request(0x900)
-    other = dataclasses.replace(first, **changed)
+    other = replace(first, **changed)
     assert first.is_same_call(request(0x900)) and not first.is_same_call(other)
-    again = dataclasses.replace(other, substituted=1)
+    again = replace(other, substituted=1)
     assert again.is_same_call(first) is ("arguments" in changed)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.text.cplusplus import NAMED_OPERATOR, UNNAMED
 from gdbcuda.text.units import multiplier

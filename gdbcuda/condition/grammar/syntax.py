@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Union
 
 from gdbcuda.condition.arithmetic import (
@@ -23,6 +22,7 @@ from gdbcuda.condition.arithmetic import (
     negate,
 )
 from gdbcuda.condition.grammar.lexer import Integer, Text
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 
 LEVELS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda import api
+from gdbcuda.data_classes import dataclass, field
 
 STEP, SAID = re.compile(r"step (\d+) (-?\d+)$"), re.compile(r"says (\w+) (-?\d+)((?: \w+ \d+)*)$")
 KEPT = ("free", "total", "used", "reserved")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.c_programs.building import Ran, Workshop, written
 from gdbcuda.contract.program import ANSWER, SEEN
+from gdbcuda.data_classes import dataclass
 
 DEVICE_MEMORY = "GDBCUDA_STANDIN_MEMORY"
 OUT_OF_MEMORY, INVALID = "02000000", "01000000"  # a CUresult, byte by byte

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from gdbcuda import api
@@ -13,6 +12,7 @@ from gdbcuda.contract.books.judging import Wrong
 from gdbcuda.contract.books.playing import USUAL, Driver, Player
 from gdbcuda.contract.books.sequences import GRANULE, CallSequence
 from gdbcuda.contract.books.steps import IMPORT, RETAIN, BooksStep
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.ledger.effects import roles
 
 MOST_STEPS = 14

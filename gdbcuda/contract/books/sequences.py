@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
 
 from gdbcuda import api
 from gdbcuda.contract.books import steps
@@ -11,6 +10,7 @@ from gdbcuda.contract.books.glue import GLUE, GRAPH_NODES
 from gdbcuda.contract.books.memory_functions import MemoryFunctions
 from gdbcuda.contract.books.steps import BooksStep
 from gdbcuda.contract.c_programs.filling import block_type, texts
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.ledger.effects import roles
 
 RESERVER = "cuMemAddressReserve"

@@ -7,8 +7,9 @@ its last mapping is gone.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from gdbcuda.data_classes import dataclass, field
 
 ALLOCATE, FREE, AGAIN, MAP, UNMAP, RETAIN, IMPORT, BEGIN, END = (
     "allocate", "free", "free again", "map", "unmap", "retain", "import", "begin context", "end context")  # fmt: skip

@@ -12,7 +12,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from gdbcuda.contract.c_programs.declaring import by_dlsym, declarations
 from gdbcuda.contract.c_programs.showing_program import PRELOAD, ShowingProgram, compiled
 from gdbcuda.contract.endings import signal_name
 from gdbcuda.contract.patience import USUAL, Patience
+from gdbcuda.data_classes import dataclass, field
 
 PLACE = re.compile(r"^([ \t]*)/\* ([A-Z]+) \*/\n", re.MULTILINE)
 DECLARATIONS = "DECLARATIONS"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.api.table import Table
+from gdbcuda.data_classes import dataclass, field
 
 ELEMENT = 16  # bytes of an array's, four numbers each
 ROW = 65536  # bytes of a row of an array, whose size is a number of rows

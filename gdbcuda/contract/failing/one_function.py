@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda import api
@@ -16,6 +15,7 @@ from gdbcuda.contract.calling.one_call import FORGOTTEN, OneCall, prepared
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Broken
 from gdbcuda.contract.targets import HookTarget
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.ledger.effects import roles
 
 SUCCESS = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from gdbcuda import api
@@ -19,6 +18,7 @@ from gdbcuda.contract.failing.run_judging import RunJudge
 from gdbcuda.contract.failing.run_output import ProgramCall
 from gdbcuda.contract.program import ANSWER, SEEN
 from gdbcuda.contract.registry import Broken
+from gdbcuda.data_classes import dataclass
 
 PATIENCE = 5.0  # seconds of a run: a lock that is left held is waited for
 MOST = 200  # calls that are refused, one a run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 from gdbcuda import api
@@ -16,6 +15,7 @@ from gdbcuda.contract.books.playing import Player
 from gdbcuda.contract.books.random_sequences import Searcher
 from gdbcuda.contract.books.sequences import RESERVER
 from gdbcuda.contract.registry import Broken, Case, contract
+from gdbcuda.data_classes import replace
 from gdbcuda.text.sentences import counted
 
 SECONDS = 60  # that random sequences may take

@@ -8,7 +8,6 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from gdbcuda.contract.c_programs.showing_program import COPY, NEEDED, NEXT, PREL
 from gdbcuda.contract.life import work
 from gdbcuda.contract.program import SEEN
 from gdbcuda.contract.registry import Broken
+from gdbcuda.data_classes import dataclass
 
 PRELOADED, OPENED, LINKED, TWICE = "preloaded", "opened", "linked", "preloaded twice"
 STATES, FEW_STATES = 4, 2  # that a stepped program is in, over a real driver before it has a context

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gdbcuda.contract.bench import Bench
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.program import LoadedPlace
 from gdbcuda.contract.targets import LIBRARY_OF, HookTarget, by_name, places
+from gdbcuda.data_classes import dataclass, field
 
 AT_ONCE = 64
 

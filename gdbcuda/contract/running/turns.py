@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gdbcuda.contract.patience import MOST_HANGS
 from gdbcuda.contract.registry import Case
+from gdbcuda.data_classes import dataclass
 
 RARELY = 20  # of so many cases one that hangs
 

@@ -7,7 +7,8 @@ Only 64-bit mode, only what compilers write; anything else is `UnknownInstructio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from gdbcuda.data_classes import dataclass
 
 PREFIXES = frozenset(b"\x66\x67\xf2\xf3\x2e\x36\x3e\x26\x64\x65\xf0")
 INVALID = frozenset(b"\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\x82\x9a\xea\xce\xd4\xd5\xd6")

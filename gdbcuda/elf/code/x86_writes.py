@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Callable, NamedTuple, Union
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.elf.code.x86_read import PREFIXES, Instruction, UnknownInstruction, decode, has_operand, is_bare
 
 _ARGUMENTS = (7, 6, 2, 1, 8, 9)  # rdi, rsi, rdx, rcx, r8, r9

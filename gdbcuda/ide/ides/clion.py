@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from html import escape  # xml.sax.saxutils loads ssl
 
+from gdbcuda.data_classes import replace
 from gdbcuda.ide.files import gdbinit, run_configuration
 from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from gdbcuda.data_classes import replace
 from gdbcuda.ide.files import launch_json
 from gdbcuda.ide.ide_plan import IdePlan, IdeRequest, ide
 from gdbcuda.ide.launch_json import Configuration

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Callable, Container
+from collections.abc import Container
 
 import gdb
 
 from gdbcuda import api
 from gdbcuda import condition as conditions
-from gdbcuda.command_line.argument_types import one_of
-from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import gdb_conditions
+from gdbcuda.live.breaking.break_options import BreakOptions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.frames import condition_words, frames
-from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import library_files, names, own_prototypes, table_version, variants
@@ -33,31 +31,6 @@ from gdbcuda.text.sentences import some
 
 MOST_FRAMES = 200
 CALLER = pattern(r"\bcaller\b")
-# By command: makes a breakpoint what its words ask for, which `save breakpoints` has kept.
-ADOPTERS: dict[str, Callable[[gdb.Breakpoint, str], None]] = {}
-
-
-class BreakOptions(Options):
-    function: list[str] = words(
-        FUNCTION, "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')", least=1
-    )
-    places: tuple[str, ...] = option(
-        LAYERS, "the layer or library to stop in; several with commas (default: the hook's, else the outermost)",
-        "--in", default=(),
-    )  # fmt: skip
-    callers: tuple[str, ...] = option(
-        CALLERS,
-        "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
-        "--from", default=(),
-    )  # fmt: skip
-    on: str = option(
-        one_of("enter", "return", "error"),
-        "enter (default), return, or error: a return with a status other than success", default="enter",
-    )  # fmt: skip
-    exact: bool = flag("cuMemAlloc means the symbol cuMemAlloc, not cuMemAlloc_v2")
-    once: bool = flag("a temporary breakpoint, deleted at its first stop")
-    count: bool = flag("count all calls, those that do not match too: needs a guard")
-    condition: str | None = condition(condition_words.complete)
 
 
 class BreakRequest:
@@ -182,9 +155,6 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     native = native_condition(symbol, request, condition, one.number)
     breakpoints.adopt(one, wish_of(symbol, request, condition), native)
     guards.want(one, native, symbol, condition, request.callers, request.count, request.on == "error")
-
-
-ADOPTERS["cuda-break"] = adopt
 
 
 def wish_of(symbol: str, request: BreakRequest, condition: conditions.Condition | None) -> BreakWish:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gdbcuda import condition as conditions
 from gdbcuda.live.breaking import from_request
+from gdbcuda.live.breaking.break_options import BreakOptions
 from gdbcuda.live.layers import names, variants
 
 
@@ -18,7 +19,7 @@ class Named(NamedTuple):
     by_others: Container[str]
 
 
-def named(wanted: from_request.BreakOptions, request: from_request.BreakRequest) -> Named:
+def named(wanted: BreakOptions, request: from_request.BreakRequest) -> Named:
     calls = request.calls(wanted.exact)
     found = {symbol: pattern for pattern in wanted.function for symbol in variants.resolve(pattern, calls)}
     by_others = called_by_others(wanted.function, found, request, calls)

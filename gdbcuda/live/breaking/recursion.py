@@ -24,7 +24,6 @@ from gdbcuda.live.layers import library_files, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stack_cycles, stops
-from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.threads import call_registers
 from gdbcuda.text.printable import visible
 
@@ -116,11 +115,9 @@ def is_in(pc: int | None, function: int) -> bool:
     return pc is not None and (process.function_start(pc) == function or ".cold" in process.symbol_of(pc)[0])
 
 
-@function("_cuda_too_deep")
-def cuda_too_deep(address: gdb.Value) -> bool:
-    """$_cuda_too_deep(ADDRESS): is the function there nested deeper than cuda-recursion-limit, or again that much?"""
+def is_too_deep(address: int) -> bool:
     levels, limit = DEPTHS().levels.get(gdb.selected_thread().num, []), settings.value(LIMIT)
-    if not limit or not levels or levels[-1].address != int(address):
+    if not limit or not levels or levels[-1].address != address:
         return False
     return bool(levels[-1].depth > limit and levels[-1].depth % limit == 1 % limit)
 

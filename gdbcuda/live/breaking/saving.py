@@ -17,12 +17,12 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints
+from gdbcuda.live.breaking.break_options import ADOPTERS
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import console, gdb_cli, inferiors
 from gdbcuda.live.host.expressions import quoted
 from gdbcuda.live.layers import names
-from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.stopping.returning import call_sites
 from gdbcuda.text.patterns import pattern
 
@@ -89,12 +89,6 @@ def switch(one: Aside, on: bool) -> None:
         breakpoints.switch(one.breakpoint, place, on)
 
 
-@function("_cuda_break")
-def cuda_break(words: gdb.Value) -> bool:
-    """$_cuda_break("cuda-break cuMemAlloc"): in a file of save breakpoints, which makes it that again."""
-    return True
-
-
 def on_modified(one: gdb.Breakpoint) -> None:
     """A breakpoint that was read from such a file is ours again, under its new number."""
     found = SAVED.match(one.condition or "") if ours.wish_of(one.number) is None else None
@@ -112,9 +106,7 @@ def on_modified(one: gdb.Breakpoint) -> None:
 
 
 def adopt(one: gdb.Breakpoint, words: str) -> None:
-    from gdbcuda.live.breaking import from_request  # the conditions are loaded when first used
-
-    name = next((name for name in from_request.ADOPTERS if words.startswith(f"{name} ")), None)
+    name = next((name for name in ADOPTERS if words.startswith(f"{name} ")), None)
     if name is None:
         raise UserError(f"{words.partition(' ')[0]} makes no breakpoints here")
-    from_request.ADOPTERS[name](one, words[len(name) + 1 :])
+    ADOPTERS[name](one, words[len(name) + 1 :])

@@ -11,6 +11,7 @@ import gdb
 
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.breaking import answering_stops, from_request, gdb_conditions, named_functions
+from gdbcuda.live.breaking.break_options import ADOPTERS, BreakOptions
 from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.guarding import guards
@@ -32,8 +33,8 @@ MOST_SHOWN = 3
 MOST_LINES = 8  # of functions that each have their own
 
 
-@command("cuda-break", from_request.BreakOptions, purpose="stop", needs="stopped")
-def cuda_break(wanted: from_request.BreakOptions) -> str:
+@command("cuda-break", BreakOptions, purpose="stop", needs="stopped")
+def cuda_break(wanted: BreakOptions) -> str:
     """Break in one implementation of a CUDA or NVML function: the hook library's.
 
     The breakpoint can be made before the program runs, and needs no debug info. COND is written on the
@@ -84,6 +85,9 @@ def cuda_break(wanted: from_request.BreakOptions) -> str:
     made, indirect = made_in(fitting, functions.by_others, request, condition)
     said = summary(made, request, condition, functions.by_others) + no_api + not_followed(indirect)
     return said + remarks(functions, fitting, request)
+
+
+ADOPTERS["cuda-break"] = lambda one, words: from_request.adopt(one, words)
 
 
 def made_in(

@@ -8,7 +8,8 @@ from gdbcuda.command_line.argument_types import ArgumentType
 from gdbcuda.command_line.options import word
 from gdbcuda.faults import durations, fault_plan
 from gdbcuda.live.commands import faults
-from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter
+from gdbcuda.live.faulting import fault_requests
+from gdbcuda.live.faulting.fault_options import FaultOptions, adopter
 from gdbcuda.live.layers import names
 from gdbcuda.live.prompt.command import command
 
@@ -20,9 +21,13 @@ def complete(token: str) -> Iterable[str]:
     return ["100us", "1ms", "5ms", "100ms", "1s", *names.complete_functions(token)]
 
 
+def nanoseconds(text: str) -> int:
+    return durations.nanoseconds(text)
+
+
 class DelayOptions(FaultOptions):
     time: int = word(
-        ArgumentType("TIME", durations.nanoseconds, "a time such as 5ms, 200us or 1s", "5ms", complete),
+        ArgumentType("TIME", nanoseconds, "a time such as 5ms, 200us or 1s", "5ms", complete),
         "how long each call waits before it is made",
     )
 
@@ -44,8 +49,9 @@ def cuda_delay(wanted: DelayOptions) -> str:
     return faults.made(request_of(wanted), "is delayed")
 
 
-def request_of(wanted: DelayOptions) -> FaultRequest:
-    return FaultRequest(NAME, wanted, durations.shown(wanted.time), lambda function: fault_plan.delay(wanted.time))
+def request_of(wanted: DelayOptions) -> fault_requests.FaultRequest:
+    plan = fault_plan.delay(wanted.time)
+    return fault_requests.FaultRequest(NAME, wanted, durations.shown(wanted.time), lambda function: plan)
 
 
 adopter(NAME, DelayOptions, request_of)

@@ -10,9 +10,8 @@ from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.process.objects import core_files
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
+from gdbcuda.routes import snapshot as snapshots
 from gdbcuda.routes.reports import resolvers
-from gdbcuda.routes.reports.resolvers import Implementation
-from gdbcuda.routes.snapshot import LOADERS_RESOLVERS, ProcessSnapshot
 from gdbcuda.text.json_text import json_text
 
 if TYPE_CHECKING:
@@ -47,22 +46,22 @@ def cuda_dlsym(wanted: DlsymOptions) -> str:
     return "\n".join([*lines, *program_says(snapshot, routes), *core_files.advice()])
 
 
-def hidden(snapshot: ProcessSnapshot) -> list[Implementation]:
+def hidden(snapshot: snapshots.ProcessSnapshot) -> list[resolvers.Implementation]:
     """Those that only gdb knows, from a symbol table or debug info: they cannot be reached by name."""
     known = {one.address for one in resolvers.implementations(snapshot)}
     found = []
-    for name in LOADERS_RESOLVERS:
+    for name in snapshots.LOADERS_RESOLVERS:
         starts = {at for address in process.decoded(name) if (at := process.function_start(address)) is not None}
         found += [implementation(name, at) for at in sorted(starts - known) if process.symbol_of(at)[0] == name]
     return found
 
 
-def implementation(name: str, address: int) -> Implementation:
+def implementation(name: str, address: int) -> resolvers.Implementation:
     file = process.object_of(address)
-    return Implementation(name, address, file, layers.layer_of_object(file), (), exported=False)
+    return resolvers.Implementation(name, address, file, layers.layer_of_object(file), (), exported=False)
 
 
-def program_says(snapshot: ProcessSnapshot, routes: list[Route]) -> list[str]:
+def program_says(snapshot: snapshots.ProcessSnapshot, routes: list[Route]) -> list[str]:
     """What matters most in one line: does the program's own dlsym reach the hook?"""
     program = snapshot.file_of(snapshot.objects.all[0])
     mine = next((r for r in routes if r.asker == program and r.function == "dlsym" and r.reached), None)

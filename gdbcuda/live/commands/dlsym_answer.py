@@ -12,7 +12,6 @@ from gdbcuda.command_line.options import Options, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.dlsym import changed_answers, request_log, wanted_requests
-from gdbcuda.live.dlsym.changed_answers import ANSWERS, LAYERS, ChangedAnswer
 from gdbcuda.live.layers import names, table_version, this_snapshot
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
@@ -26,17 +25,19 @@ PF_X = 1
 
 
 def complete_words(token: str) -> Iterable[str]:
-    return ["with", *LAYERS, "NULL", *names.complete_functions(token)] if token else ["with", *LAYERS, "NULL"]
+    fixed = ["with", *changed_answers.LAYERS, "NULL"]
+    return [*fixed, *names.complete_functions(token)] if token else fixed
 
 
 def complete_numbers(token: str) -> Iterable[str]:
-    return ["all", *map(str, ANSWERS)]
+    return ["all", *map(str, changed_answers.ANSWERS)]
 
 
 def numbers(typed: str) -> list[int]:
-    chosen = list(ANSWERS) if typed == "all" else [int(typed)] if typed.isdecimal() and int(typed) in ANSWERS else []
+    known = list(changed_answers.ANSWERS)
+    chosen = known if typed == "all" else [int(typed)] if typed.isdecimal() and int(typed) in known else []
     if not chosen:
-        raise UserError(f"there is no answer {typed}" if ANSWERS else "there is no answer to take back")
+        raise UserError(f"there is no answer {typed}" if known else "there is no answer to take back")
     return chosen
 
 
@@ -89,21 +90,21 @@ def add(name: str, text: str, once: bool) -> str:
     if process.connection() == "core":
         raise UserError("a core file asks for nothing any more", page="processes")
     address = address_of(text)
-    if process.is_alive() and text in LAYERS:
+    if process.is_alive() and text in changed_answers.LAYERS:
         refuse_unknown(name, text)
     number = next(changed_answers.NUMBERS)
-    answer = ChangedAnswer(number, name, text, address, once)
-    ANSWERS[number] = answer
+    answer = changed_answers.ChangedAnswer(number, name, text, address, once)
+    changed_answers.ANSWERS[number] = answer
     request_log.plant()
     return "\n".join([f"Answer {number}: {described(answer)}", *warnings(answer)])
 
 
-def described(answer: ChangedAnswer) -> str:
+def described(answer: changed_answers.ChangedAnswer) -> str:
     head = f"{'the next request' if answer.once else 'requests'} for {visible(answer.name)}"
     get = "gets" if answer.once else "get"
     if answer.address is not None:
         return f"{head} {get} {answer.other if answer.address else 'NULL'}"
-    if answer.other in LAYERS:
+    if answer.other in changed_answers.LAYERS:
         return f"{head} {get} the {answer.other}'s function"
     return f"{head} {get} what a request for {answer.other} gets"
 
@@ -138,10 +139,10 @@ def refuse_unknown(name: str, layer: str) -> None:
         raise UserError(f"the {layer} has no {name} that is known by name")
 
 
-def warnings(answer: ChangedAnswer) -> list[str]:
+def warnings(answer: changed_answers.ChangedAnswer) -> list[str]:
     """What will happen is the user's wish, but may not be what they think."""
     table = table_version.table()
-    if answer.address is not None or answer.other in LAYERS or table.function(answer.name) is None:
+    if answer.address is not None or answer.other in changed_answers.LAYERS or table.function(answer.name) is None:
         return []
     other = table.function(answer.other)
     if other is None:
@@ -153,15 +154,15 @@ def warnings(answer: ChangedAnswer) -> list[str]:
 def take_back(chosen: list[int]) -> str:
     which = f"Answer {chosen[0]}" if len(chosen) == 1 else "All answers"
     for number in chosen:
-        del ANSWERS[number]
+        del changed_answers.ANSWERS[number]
     if not wanted_requests.is_wanted():
         request_log.switch_off()
     return f"{which} taken back: requests are answered as ever."
 
 
 def listing() -> str:
-    if not ANSWERS:
+    if not changed_answers.ANSWERS:
         return "Every request is answered as ever."
     rows = [(a.number, a.name, a.other, "once" if a.once else "always", counted(a.given, "time"), a.refused)
-            for a in ANSWERS.values()]  # fmt: skip
+            for a in changed_answers.ANSWERS.values()]  # fmt: skip
     return render.table(rows, ("#", "asked for", "answered with", "when", "given", "refused"), colour=settings.colour())

@@ -11,14 +11,13 @@ from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints, layers
 from gdbcuda.live.breaking import from_request
+from gdbcuda.live.breaking.break_options import ADOPTERS
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.commands import breaks
-from gdbcuda.live.dlsym import request_values
-from gdbcuda.live.dlsym.request_stops import means
+from gdbcuda.live.dlsym import request_stops, request_values
 from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
-from gdbcuda.live.host.expressions import quoted
+from gdbcuda.live.host import expressions
 from gdbcuda.live.layers import library_files, names, table_version, variants
 from gdbcuda.live.prompt import command as commands
 from gdbcuda.live.prompt.command import command
@@ -89,17 +88,17 @@ class AwaitedRequest:
         return made
 
     def native(self, number: int) -> str:
-        terms = [f"$_cuda_asks({quoted(self.symbol)})"] if self.symbol else []
+        terms = [f"$_cuda_asks({expressions.quoted(self.symbol)})"] if self.symbol else []
         return " && ".join([*terms, *from_request.gdb_terms(self.by, self.request, None, number)])
 
-    def wish(self) -> BreakWish:
+    def wish(self) -> ours.BreakWish:
         exported = (library_files.exported(path) for path in layers.named_hooks())
         in_hook = not self.request.places and any(self.by in found for found in exported)
-        return BreakWish(self.by, self.request.places, in_hook, self.words())
+        return ours.BreakWish(self.by, self.request.places, in_hook, self.words())
 
     def words(self) -> str:
         """Of a command that asks for the same."""
-        name = f"{quoted(self.symbol)} " if self.symbol else ""
+        name = f"{expressions.quoted(self.symbol)} " if self.symbol else ""
         exact = " --exact" if len(names.resolve(self.by)) > 1 else ""  # a base name would mean them all
         return f"cuda-dlsym break {name}--by {self.by}{exact} {self.request.options()}"
 
@@ -117,7 +116,7 @@ def adopt(one: gdb.Breakpoint, words: str) -> None:
     asked.want_guard(one, native)
 
 
-from_request.ADOPTERS["cuda-dlsym break"] = adopt
+ADOPTERS["cuda-dlsym break"] = adopt
 
 
 def summary(made: gdb.Breakpoint, request: from_request.BreakRequest, symbol: str | None) -> str:
@@ -133,7 +132,7 @@ def unusual(symbol: str | None) -> str:
     if symbol is None or names.is_glob(symbol) or not symbol.startswith(("cu", "nvml")):
         return ""
     table = table_version.table()
-    if any(means(symbol, name) for name in table.functions):
+    if any(request_stops.means(symbol, name) for name in table.functions):
         return ""
     near = table.nearest(symbol)
     return f"\n  ({visible(symbol)} is no name of the API{'; did you mean ' + ', '.join(near) + '?' if near else ''})"

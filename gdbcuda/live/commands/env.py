@@ -31,7 +31,7 @@ def assignment(typed: str) -> Assignment:
     return Assignment(name, value if equals else None)
 
 
-ASSIGNMENT = ArgumentType("ASSIGNMENT", assignment, complete=names.complete_variables)
+ASSIGNMENT = ArgumentType("ASSIGNMENT", assignment, complete=lambda token: names.complete_variables(token))
 
 
 class EnvOptions(Options):

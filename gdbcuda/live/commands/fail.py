@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gdbcuda.api.functions import Function
+from gdbcuda import api
 from gdbcuda.command_line.argument_types import ArgumentType, positive
 from gdbcuda.command_line.clauses import clause
 from gdbcuda.command_line.options import flag, option
 from gdbcuda.faults import fault_plan, statuses
 from gdbcuda.faults.typed_faults import status_as_option
 from gdbcuda.live.commands import faults
-from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter, functions_in
+from gdbcuda.live.faulting import fault_requests
+from gdbcuda.live.faulting.fault_options import FaultOptions, adopter
 from gdbcuda.live.prompt.command import command
 
 NAME = "cuda-fail"
@@ -19,7 +20,7 @@ EXAMPLE = "cuda-fail cuMemAlloc with CUDA_ERROR_OUT_OF_MEMORY"
 
 
 def complete_statuses(before: list[str], token: str) -> Iterable[str]:
-    return statuses.complete(functions_in(before))
+    return statuses.complete(fault_requests.functions_in(before))
 
 
 TIMES = ArgumentType("N", positive, "a number, 1 or more", "3")
@@ -63,15 +64,15 @@ def cuda_fail(wanted: FailOptions) -> str:
     return faults.made(request_of(wanted), "fails")
 
 
-def request_of(wanted: FailOptions) -> FaultRequest:
+def request_of(wanted: FailOptions) -> fault_requests.FaultRequest:
     options = [f"--times {wanted.times}"] * bool(wanted.times) + ["--after-call"] * wanted.after_call
     words = " ".join(["with", wanted.status, *options, *["--any-number"] * wanted.any_number])
 
-    def plan_of(function: Function) -> fault_plan.FaultPlan:
+    def plan_of(function: api.Function) -> fault_plan.FaultPlan:
         status, name = statuses.read(wanted.status, function, wanted.any_number)
         return fault_plan.failing(function, status, name, wanted.times, wanted.after_call)
 
-    return FaultRequest(NAME, wanted, words, plan_of)
+    return fault_requests.FaultRequest(NAME, wanted, words, plan_of)
 
 
 adopter(NAME, FailOptions, request_of)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from gdbcuda.faults.fault_plan import FaultPlan
-from gdbcuda.live import process
-from gdbcuda.live.breakpoints import by_number, ours
+from gdbcuda.live import breakpoints, process
+from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.commands import breaks
-from gdbcuda.live.faulting.fault_requests import FaultRequest
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import names
 from gdbcuda.live.prompt.command import command
@@ -16,6 +15,10 @@ from gdbcuda.live.stopping import injections
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
+
+if TYPE_CHECKING:
+    from gdbcuda.faults.fault_plan import FaultPlan
+    from gdbcuda.live.faulting.fault_requests import FaultRequest
 
 MOST_SHOWN = 8
 
@@ -36,7 +39,7 @@ def made(request: FaultRequest, verb: str) -> str:
 
 
 def row(number: int, plan: FaultPlan, verb: str, request: FaultRequest, rest: str) -> str:
-    one = by_number(number)
+    one = breakpoints.by_number(number)
     assert one is not None
     place = " ".join(breaks.where(one, request.request)).strip()
     return f"Breakpoint {number}: {ours.wish(number).function} in {place} {verb} {plan.said}{rest}{breaks.guarded(one)}"
@@ -68,7 +71,7 @@ def faults() -> Sequence[int]:
 def said(number: int) -> tuple[str, str, str]:
     found = ours.filter_of(number)
     assert found is not None and found.fault is not None
-    one = by_number(number)
+    one = breakpoints.by_number(number)
     who = by_whom(number) if one is not None and one.enabled else "disabled"
     return counted(injections.count(number), "time"), who, visible(ours.wish(number).words)
 
@@ -76,7 +79,7 @@ def said(number: int) -> tuple[str, str, str]:
 def by_whom(number: int) -> str:
     if not process.is_alive():
         return "no process"
-    state, one = guards.state_of(number), by_number(number)
+    state, one = guards.state_of(number), breakpoints.by_number(number)
     if state == "guarded":
         return "in the process"
     return "nobody yet" if one is None or one.pending else f"by gdb{state.partition('not guarded')[2]}"

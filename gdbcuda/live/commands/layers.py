@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from gdbcuda.command_line.options import Options, flag
 from gdbcuda.live.noticing import who
-from gdbcuda.live.noticing.who import Member
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.prompt.command import command
 from gdbcuda.live.stopping import stops
@@ -55,20 +54,20 @@ def cuda_layers(wanted: LayersOptions) -> str:
     return "\n".join(lines)
 
 
-def is_of_interest(one: Member) -> bool:
+def is_of_interest(one: who.Member) -> bool:
     """What takes part, or could: also a library of the program's that defines a resolver."""
     takes_part = bool(one.exports or one.answers)
     return one.known_by == who.PROGRAM or one.layer not in ("app", "system") or takes_part or (
         one.layer == "app" and bool(one.resolvers))  # fmt: skip
 
 
-def row(one: Member, name: str) -> Sequence[str]:
+def row(one: who.Member, name: str) -> Sequence[str]:
     order = "dlopen" if one.order is None else str(one.order or "namespace")
     name = visible(name)
     return stops.paint(one.layer, f"layer-{one.layer}"), name, exports(one), one.known_by, order
 
 
-def exports(one: Member) -> str:
+def exports(one: who.Member) -> str:
     """ "637 driver, 380 runtime, dlsym, answers for cuMemAlloc_v2"."""
     counts = [f"{one.exports[kind]} {word}" for kind, word in KINDS if kind in one.exports]
     names = ", ".join(one.answers[:MOST_NAMES]) + (" …" if one.answers[MOST_NAMES:] else "")

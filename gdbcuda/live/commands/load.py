@@ -8,7 +8,7 @@ from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import Options, flag, option, optional_word
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.layers import library_files, names, table_version
+from gdbcuda.live.layers import library_files, table_version
 from gdbcuda.live.noticing import notice
 from gdbcuda.live.preloading import load_remarks, preload, presence
 from gdbcuda.live.prompt.command import command
@@ -155,10 +155,3 @@ def take_out(path: str, typed: str) -> str:
     layers.forget_hook(path)
     adapters.forget(path)
     return visible(f"hook {os.path.basename(path)} is not preloaded from the next run on")
-
-
-@names.OF_AUTHORS.append
-def internal_functions() -> list[str]:
-    from gdbcuda.live.books import adapters  # what a session may never use
-
-    return adapters.internal_functions()

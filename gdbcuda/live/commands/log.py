@@ -12,7 +12,7 @@ from gdbcuda.command_line.options import Options, condition, flag, option, optio
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.frames import condition_words
-from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
+from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS, complete_condition
 from gdbcuda.live.layers import names, table_version
 from gdbcuda.live.placing import link
 from gdbcuda.live.preloading import preload
@@ -70,7 +70,7 @@ class StartOptions(Options):
     gpu: bool = flag("with --keep: what the GPU does as well, from the next run on")
     fast: bool = flag("the process itself notes the calls, some 30 ns each, and is read where it stops")
     condition: str | None = condition(
-        condition_words.complete, "only calls for which COND holds; it is evaluated in the debugger"
+        complete_condition, "only calls for which COND holds; it is evaluated in the debugger"
     )
 
 

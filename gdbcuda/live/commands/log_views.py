@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from gdbcuda.calls.references import LOST
+from gdbcuda.calls import references
 from gdbcuda.command_line.options import as_condition, as_words, of_kind
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.frames.session_types import FUNCTION, LAYERS, THREAD
@@ -106,7 +106,7 @@ def not_kept() -> str:
     found = [f"Of {kept.lost} earlier calls nothing is known here: {whole}"] if kept.lost else []
     unread: Counter[str] = Counter()
     for (kind, _), (_, details) in kept.lines.items():
-        if kind == LOST:
+        if kind == references.LOST:
             unread[details["name"]] += details["calls"]
     why_none = fast.careful_text(call_log.SESSION.recorder) if not kept.calls else ()
     return "\n".join([*found, *fast.lost_text(unread), *why_none])

@@ -12,8 +12,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import user_files
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import saving
-from gdbcuda.live.breakpoints import locations
-from gdbcuda.live.breakpoints.ours import BreakWish
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.prompt.command import command
 from gdbcuda.text.printable import visible
 
@@ -44,7 +43,7 @@ def cuda_save(wanted: SaveOptions) -> str:
     return visible(f"{count} written to {wanted.file}; back with  source {wanted.file}")
 
 
-def lines_of(one: gdb.Breakpoint, wish: BreakWish) -> Iterator[str]:
+def lines_of(one: gdb.Breakpoint, wish: ours.BreakWish) -> Iterator[str]:
     yield wish.words
     changed = saving.changed_condition(one, wish) if locations.of(one) else ""
     if changed:

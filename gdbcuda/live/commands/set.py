@@ -9,7 +9,8 @@ from gdbcuda.command_line.clauses import clause
 from gdbcuda.faults import out_values
 from gdbcuda.faults.typed_faults import value_as_option
 from gdbcuda.live.commands import faults
-from gdbcuda.live.faulting.fault_requests import FaultOptions, FaultRequest, adopter, functions_in
+from gdbcuda.live.faulting import fault_requests
+from gdbcuda.live.faulting.fault_options import FaultOptions, adopter
 from gdbcuda.live.prompt.command import command
 
 NAME = "cuda-set"
@@ -24,11 +25,11 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def complete_values(before: list[str], token: str) -> Iterable[str]:
-    return out_values.complete_values(functions_in(before), before[-1] if before else "")
+    return out_values.complete_values(fault_requests.functions_in(before), before[-1] if before else "")
 
 
 def complete_outs(before: list[str]) -> Iterable[str]:
-    return out_values.complete_outs(functions_in(before))
+    return out_values.complete_outs(fault_requests.functions_in(before))
 
 
 class SetOptions(FaultOptions):
@@ -61,9 +62,9 @@ def cuda_set(wanted: SetOptions) -> str:
     return faults.made(request_of(wanted), "sets")
 
 
-def request_of(wanted: SetOptions) -> FaultRequest:
+def request_of(wanted: SetOptions) -> fault_requests.FaultRequest:
     out, value = wanted.assignment
-    return FaultRequest(NAME, wanted, f"{out} = {value} on return",
+    return fault_requests.FaultRequest(NAME, wanted, f"{out} = {value} on return",
                         lambda function: out_values.plan(function, out, value))  # fmt: skip
 
 

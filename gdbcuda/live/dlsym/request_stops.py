@@ -17,7 +17,6 @@ from gdbcuda.live.layers import table_version
 from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.prompt import settings
 from gdbcuda.live.stopping import stops
-from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.routes.reports import request_report
 from gdbcuda.routes.shapes import LOADERS, OPENERS, ResolverShape
 
@@ -70,11 +69,10 @@ def means(pattern: str, name: str) -> bool:
     return fnmatchcase(name, pattern) or api.base_name(name) == pattern
 
 
-@function("_cuda_asks")
-def cuda_asks(pattern: gdb.Value) -> bool:
-    """$_cuda_asks("cuMem*"): at a resolver's entry (dlsym, cuGetProcAddress ...): is it asked for such a name?"""
+def is_asked_for(pattern: str) -> bool:
+    """By whoever is at the entry of a resolver, in the selected frame."""
     request = request_here(gdb.selected_frame())
-    return request is not None and means(pattern.string(), request.name)
+    return request is not None and means(pattern, request.name)
 
 
 def on_stop(event: gdb.StopEvent) -> None:

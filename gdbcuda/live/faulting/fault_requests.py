@@ -4,57 +4,28 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import gdb
 
 from gdbcuda import api
-from gdbcuda.command_line.options import Options, condition, flag, option, words
 from gdbcuda.errors import UserError
 from gdbcuda.faults.fault_plan import FaultPlan
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking import from_request
 from gdbcuda.live.breaking.from_request import BreakRequest
 from gdbcuda.live.breakpoints.ours import BreakWish, InjectedFault
+from gdbcuda.live.faulting.fault_options import FaultOptions
 from gdbcuda.live.frames import condition_words
-from gdbcuda.live.frames.session_types import CALLERS, FUNCTION, LAYERS
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.layers import names, variants
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.prompt import command
-from gdbcuda.live.stopping.convenience_functions import function
 from gdbcuda.live.threads import children
 
 if TYPE_CHECKING:
     from gdbcuda import condition as conditions
 
-Own = TypeVar("Own", bound="FaultOptions")
 PlanOf = Callable[[api.Function], FaultPlan]
-
-
-@function("_cuda_fault")
-def cuda_fault(number: gdb.Value) -> bool:
-    """$_cuda_fault(3): does to the call at its entry what the fault with that number is for; false."""
-    from gdbcuda.live.faulting import by_gdb  # machine code, which a session may never use
-
-    by_gdb.inject(int(number))
-    return False
-
-
-class FaultOptions(Options):
-    function: list[str] = words(
-        FUNCTION, "API function: a symbol (cuMemAlloc_v2), a base name (cuMemAlloc) or a glob ('cuMem*')", least=1
-    )
-    places: tuple[str, ...] = option(
-        LAYERS, "whose implementation: a layer or library (default: the hook's, else the outermost)", "--in", default=()
-    )
-    callers: tuple[str, ...] = option(
-        CALLERS,
-        "whose calls: app (program and its libraries; the default in the hook), hook, any, a library or a function",
-        "--from", default=(),
-    )  # fmt: skip
-    exact: bool = flag("cuMemAlloc means the symbol cuMemAlloc, not cuMemAlloc_v2")
-    condition: str | None = condition(condition_words.complete)
 
 
 class FaultRequest:
@@ -139,12 +110,3 @@ def function_of(symbol: str) -> api.Function:
 
 def functions_in(words: Iterable[str]) -> list[api.Function]:
     return [one for word in words for one in condition_words.functions_of(word.strip("'\""))]
-
-
-def adopter(name: str, options: type[Own], request_of: Callable[[Own], FaultRequest]) -> None:
-    """``save breakpoints`` keeps what the command of that name has made."""
-
-    def adopt(one: gdb.Breakpoint, text: str) -> None:
-        request_of(command.read(name, options, text)).adopt(one)
-
-    from_request.ADOPTERS[name] = adopt

@@ -8,10 +8,10 @@ replaced bytes (optimised code), its location is off while the guard is lowered 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import locations

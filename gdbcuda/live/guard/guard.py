@@ -10,8 +10,7 @@ comes to the one or the other. `native` and `far_guard` know how the bytes are c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import by_number
 from gdbcuda.live.guard.inside import Call, Inside, here, is_stepped

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Callable
 
 import gdb
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.breakpoints.ours import WantedGuards

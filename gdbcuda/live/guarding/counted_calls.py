@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import Unreadable
 from gdbcuda.live.breakpoints import ours
 from gdbcuda.live.guard.guard import Guard

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gdbcuda.api import vendor
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.image import Image
 from gdbcuda.live import layers, process

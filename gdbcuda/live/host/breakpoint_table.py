@@ -87,12 +87,7 @@ def rows() -> int:
     return _asked[0]
 
 
-class NoNumber(gdb.Function):
-    """$_cuda_no_number(): a number that no breakpoint has."""
-
-    def invoke(self, *arguments: gdb.Value) -> int:
-        _asked[0] += 1
-        return NOBODYS_NUMBER
-
-
-NoNumber("_cuda_no_number")
+def no_number() -> int:
+    """$_cuda_no_number(), which gdb asks at each row."""
+    _asked[0] += 1
+    return NOBODYS_NUMBER

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 import gdb
 
+from gdbcuda.data_classes import replace
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.linkage.image import LoadedSymbol

@@ -7,8 +7,8 @@ process; where it is in a file that both map, it is read here. (proc(5): /proc/P
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from gdbcuda.data_classes import replace
 from gdbcuda.live.locking import holders, waiting_threads
 from gdbcuda.live.locking.mapped_files import listed
 from gdbcuda.live.locking.waiting_threads import WaitingProcess

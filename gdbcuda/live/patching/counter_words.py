@@ -8,10 +8,10 @@ a thread may be about to use it.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import mapped_pages, nearby_space, trampoline_space

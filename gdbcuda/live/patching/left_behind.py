@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import console

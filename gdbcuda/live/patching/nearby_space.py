@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Callable
 
 import gdb
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
 from gdbcuda.live import process

@@ -5,9 +5,8 @@ The one place that knows whether the target is local; nothing else may open a fi
 """
 
 from gdbcuda.live.process import proc_files
-from gdbcuda.live.process.auxiliary import auxiliary
+from gdbcuda.live.process.auxiliary_vector import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
-from gdbcuda.live.process.far_children import can_be_found, far_children, take_out_here, take_out_of
 from gdbcuda.live.process.memory import PATCHED, InferiorMemory, OriginalCode, bytes_of, in_pages, original_code
 from gdbcuda.live.process.objects.beside_objects import text_beside
 from gdbcuda.live.process.objects.code import (
@@ -48,6 +47,7 @@ from gdbcuda.live.process.raw import (
     unfollowed_children,
     writable_memory,
 )
+from gdbcuda.live.process.remote_children import can_be_found, far_children, take_out_here, take_out_of
 from gdbcuda.live.process.running import has_readable_stack, is_running, is_thread_running, pause, require_stopped
 from gdbcuda.live.process.state import (
     REMOTE_PREFIX,

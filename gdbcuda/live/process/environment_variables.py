@@ -6,7 +6,7 @@ import struct
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.linkage import environment
-from gdbcuda.live.process.auxiliary import auxiliary
+from gdbcuda.live.process.auxiliary_vector import auxiliary
 from gdbcuda.live.process.memory import InferiorMemory, in_pages
 from gdbcuda.live.process.objects.loaded_objects import images
 

@@ -6,7 +6,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.process.auxiliary import auxiliary
+from gdbcuda.live.process.auxiliary_vector import auxiliary
 from gdbcuda.live.process.memory import InferiorMemory
 from gdbcuda.live.process.state import is_alive, is_remote
 

@@ -43,7 +43,7 @@ REGISTRY: dict[str, Command] = {}
 BEFORE_EACH: list[Callable[[], object]] = []  # what is done at a prompt too: between a script's commands there is none
 Needs = Union[str, Callable[[Any], str]]
 # What commands may need, each with what refuses where it is not so; rooms above have more of them (`need`).
-NEEDS: dict[str, Callable[[], object]] = {"": lambda: None, "stopped": process.require_stopped}
+NEEDS: dict[str, Callable[[], object]] = {"": lambda: None, "stopped": lambda: process.require_stopped()}
 PURPOSES = {  # what cuda-help lists the commands under, in this order
     "start": "Bring the hook library into the program",
     "stop": "Stop where you mean",

@@ -13,7 +13,7 @@ import gdb
 
 from gdbcuda.command_line import help_page
 from gdbcuda.live import process
-from gdbcuda.live.host import console, gdb_cli
+from gdbcuda.live.host import beginning, console, gdb_cli
 from gdbcuda.live.prompt import safely
 
 SETTINGS: dict[str, Setting] = {}
@@ -39,6 +39,7 @@ class Setting(gdb.Parameter):
 
     def get_set_string(self) -> str:
         try:
+            beginning.begin()
             process.forget()
             ON_CHANGE.get(self.name, process.forget)()
         except safely.ANYTHING as problem:
@@ -50,7 +51,7 @@ class Setting(gdb.Parameter):
 
 
 def register() -> None:
-    from gdbcuda import api
+    from gdbcuda.api import versions
 
     enum, flag = gdb.PARAM_ENUM, gdb.PARAM_BOOLEAN
     Setting("cuda-answer-by", "how cuda-dlsym answer exchanges an answer",
@@ -83,7 +84,7 @@ def register() -> None:
             "on, off: whatever those say", enum, "auto", ["auto", "on", "off"])  # fmt: skip
     Setting("cuda-version", "the CUDA version whose functions and types decode calls",
             "auto: that of the libraries that are loaded\n12.9 and so on: that one", enum, "auto",
-            ["auto", *api.CUDA_VERSIONS])  # fmt: skip
+            ["auto", *versions.stored_versions("cuda")])  # fmt: skip
 
 
 def value(name: str) -> Any:

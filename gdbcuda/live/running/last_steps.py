@@ -8,10 +8,10 @@ forgets what it was doing: the other processes run on, and nothing waits for the
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.process import proc_files, thread_status
 from gdbcuda.live.prompt import safely

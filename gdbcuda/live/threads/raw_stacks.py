@@ -8,10 +8,10 @@ import os
 import struct
 from collections.abc import Iterable, Set
 from contextlib import suppress
-from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gdbcuda.calls.reader import END, Event, Log
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.sinks import JsonLines, as_it_happened
 from gdbcuda.calls.text import duration
+from gdbcuda.data_classes import dataclass
 from gdbcuda.text import render
 from gdbcuda.text.sentences import counted
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from gdbcuda.calls.reader import BEGIN, END, Event
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.text import CallWriter
+from gdbcuda.data_classes import dataclass, field
 
 
 @dataclass

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Callable
 
+from gdbcuda.data_classes import dataclass, field, replace
 from gdbcuda.elf.code.x86_read import Instruction, has_operand
 from gdbcuda.machine.x86.x86_jumps import opcode as parted
 from gdbcuda.machine.x86.x86_write import NAMES, RBP, RSP

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86.x86_stack import is_written, register
 from gdbcuda.machine.x86.x86_write import RAX, RBP, RBX

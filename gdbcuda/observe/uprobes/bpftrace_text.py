@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.observe.probes import Probe
 from gdbcuda.rings.ring_functions import LONGEST_TEXT, recorded_words
 from gdbcuda.rings.ring_layout import REGISTERS, STACK_WORDS, WORD

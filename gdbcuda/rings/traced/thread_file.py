@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from tempfile import SpooledTemporaryFile
 from typing import Callable
 
+from gdbcuda.data_classes import dataclass, replace
 from gdbcuda.errors import UserError
 from gdbcuda.files.reading import Source
 from gdbcuda.files.word_layout import MOST_PIDS

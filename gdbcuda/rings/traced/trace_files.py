@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from gdbcuda.calls import rank_names
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.files.word_layout import MOST_PIDS
 from gdbcuda.rings.ring_layout import (

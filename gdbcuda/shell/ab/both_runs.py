@@ -8,7 +8,6 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from gdbcuda.compare import costs, outcome
 from gdbcuda.compare.compare_text import AbReport
@@ -16,6 +15,7 @@ from gdbcuda.compare.comparison import Comparison
 from gdbcuda.compare.findings import Allowed, Difference, Findings
 from gdbcuda.compare.outcome import Outcome
 from gdbcuda.compare.sides import RunSide
+from gdbcuda.data_classes import replace
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.log.source import LogSource

@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gdbcuda import elf
 from gdbcuda.compare.outcome import Outcome
+from gdbcuda.data_classes import replace
 from gdbcuda.files import places
 from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.shell.hook_given import INJECTION, named_in

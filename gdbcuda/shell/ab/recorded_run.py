@@ -11,10 +11,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from gdbcuda.compare.outcome import Outcome
+from gdbcuda.data_classes import dataclass
 from gdbcuda.files import places
 from gdbcuda.shell.ab import by_stops
 from gdbcuda.shell.ab.options import STOPS

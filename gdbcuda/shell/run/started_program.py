@@ -7,8 +7,8 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
 

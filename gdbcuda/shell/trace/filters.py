@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from gdbcuda import api
 from gdbcuda.calls.references import References
 from gdbcuda.condition import typed
 from gdbcuda.condition.machine_code import translate
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.log.selecting.where import Where
 from gdbcuda.machine import abi

@@ -9,10 +9,10 @@ is where it returns.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import gdb
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.files import places
 from gdbcuda.live import breakpoints, process

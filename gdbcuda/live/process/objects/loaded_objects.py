@@ -16,7 +16,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import places
 from gdbcuda.linkage import image
 from gdbcuda.linkage.image import Image
-from gdbcuda.live.process.auxiliary import auxiliary
+from gdbcuda.live.process.auxiliary_vector import auxiliary
 from gdbcuda.live.process.caching import forget, until_objects_change
 from gdbcuda.live.process.memory import InferiorMemory, in_pages
 from gdbcuda.live.process.objects import core_contents

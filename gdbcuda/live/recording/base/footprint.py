@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import gdb
 
 from gdbcuda import condition as conditions
 from gdbcuda.calls.stacks import Stacks
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.live.threads.call_registers import CallMachine, here
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
 
 import gdb
 
 from gdbcuda.calls.missing import GAVE_WAY, OVERWRITTEN, WAS_ENTERED, WAS_LEFT
+from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.probed_jump import INT3, is_int3_in_jump, without_jump
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process

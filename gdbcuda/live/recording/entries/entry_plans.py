@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior

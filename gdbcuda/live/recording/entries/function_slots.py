@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import gdb
 
+from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import console

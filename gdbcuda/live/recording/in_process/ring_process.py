@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Callable
 
 import gdb
 
 from gdbcuda.calls.missing import BEFORE, UNREAD, MissingCalls
 from gdbcuda.calls.record import Call
+from gdbcuda.data_classes import dataclass, field, replace
 from gdbcuda.linkage import Linkage
 from gdbcuda.live import process
 from gdbcuda.live.frames import code_places, condition_words

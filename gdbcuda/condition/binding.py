@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gdbcuda import api
 from gdbcuda.condition import typed, words
@@ -25,6 +24,7 @@ from gdbcuda.condition.grammar.show import show
 from gdbcuda.condition.grammar.unknown import unknown
 from gdbcuda.condition.pointees import Resolver, kind_of
 from gdbcuda.condition.typed import Typed
+from gdbcuda.data_classes import dataclass
 from gdbcuda.errors import UserError
 from gdbcuda.machine import abi
 

@@ -16,8 +16,11 @@ from gdbcuda import condition as conditions
 from gdbcuda.command_line import help_page
 from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import layers, process
+from gdbcuda.live.breaking import recursion
+from gdbcuda.live.dlsym import request_stops
+from gdbcuda.live.faulting import by_gdb
 from gdbcuda.live.frames import condition_words, frames
-from gdbcuda.live.host import expressions
+from gdbcuda.live.host import beginning, breakpoint_table, expressions
 from gdbcuda.live.layers import own_prototypes, table_version
 from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import safely
@@ -43,6 +46,7 @@ def function(name: str) -> Callable[[F], F]:
             def invoke(self, *arguments: Any) -> Any:
                 if len(arguments) not in counts:
                     raise gdb.GdbError((action.__doc__ or "").partition("\n")[0])
+                beginning.begin()
                 try:
                     return terminated(action(*arguments))
                 except safely.ANYTHING as problem:
@@ -207,3 +211,34 @@ def cuda_take_all_back() -> bool:
     """$_cuda_take_all_back(): the same for each process, so that detach inferiors and disconnect may leave it alone."""
     letting_go.let_go_all()
     return False
+
+
+@function("_cuda_asks")
+def cuda_asks(pattern: gdb.Value) -> bool:
+    """$_cuda_asks("cuMem*"): at a resolver's entry (dlsym, cuGetProcAddress ...): is it asked for such a name?"""
+    return request_stops.is_asked_for(pattern.string())
+
+
+@function("_cuda_fault")
+def cuda_fault(number: gdb.Value) -> bool:
+    """$_cuda_fault(3): does to the call at its entry what the fault with that number is for; false."""
+    by_gdb.inject(int(number))
+    return False
+
+
+@function("_cuda_too_deep")
+def cuda_too_deep(address: gdb.Value) -> bool:
+    """$_cuda_too_deep(ADDRESS): is the function there nested deeper than cuda-recursion-limit, or again that much?"""
+    return recursion.is_too_deep(int(address))
+
+
+@function("_cuda_no_number")
+def cuda_no_number() -> int:
+    """$_cuda_no_number(): a number that no breakpoint has."""
+    return breakpoint_table.no_number()
+
+
+@function("_cuda_break")
+def cuda_break(words: gdb.Value) -> bool:
+    """$_cuda_break("cuda-break cuMemAlloc"): in a file of save breakpoints, which makes it that again."""
+    return True
