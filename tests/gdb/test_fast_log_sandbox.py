@@ -65,6 +65,24 @@ def test_past_libc(
     assert "system calls past libc" not in text, text  # nothing is missing that a user could wonder about
 
 
+CATCHES = """    signal(SIGTRAP, _exit);
+    confined();
+    void *found;"""
+
+
+@pytest.mark.parametrize("how", ["strict", "filter", "call"])
+def test_a_program_that_catches_sigtrap(local: Scenario, compile_c, tmp_path: Path, how: str) -> None:
+    """It meets no other breakpoint of ours, for each trap of its own would take ten times as long."""
+    if how == "call":
+        skip_if_syscall_is_not_watched()
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = "#include <signal.h>\n" + no_process_vm_readv(CONFINES).replace("    void *found;", CATCHES)
+    program = compile_c("program", source, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, "tbreak confined", "RUN", FAST, "continue", "cuda-log", hook=hook, arguments=(how,))
+    assert "exited with code 07" in text, text
+    assert f"{1 if how == 'strict' else 101} calls kept" in text, text
+
+
 BUSY = """
     for (int i = 0; i < 1000; i++)
         raw(SYS_getppid, 0, 0, 0);

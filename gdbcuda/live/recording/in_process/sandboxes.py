@@ -18,6 +18,7 @@ from gdbcuda.live import process
 from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guarding import own_syscalls, seccomp
+from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING
@@ -29,10 +30,21 @@ SHARES = "the program makes a child that shares its memory (clone, CLONE_VM), an
 
 
 def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
-    """(A program that catches SIGTRAP meets no breakpoint of ours.)"""
     if seccomp.is_confined():
         state.confine()
-    if state.watches is not None and not process.catches_sigtrap():
+    look_out_past_libc(state, on_last_call)
+
+
+def may_meet_breakpoints() -> bool:
+    """Each trap of a program that catches SIGTRAP takes ten times as long while one of them is anywhere: it meets none,
+    unless it may confine itself."""
+    names = {*seccomp.WAYS, *seccomp.WITHOUT_TICKS}
+    return not process.catches_sigtrap() or any(one.symbols.undefined(names) for one in this_snapshot.objects().all)
+
+
+def look_out_in_libc(state: RingProcess, on_last_call: Callable[[], None]) -> None:
+    """Once."""
+    if state.watches is not None and not any(isinstance(one, libc_calls.LibcCall) for one in state.watches):
         state.watches += libc_calls.watches(
             (libc_calls.LAST, on_last_call),
             (libc_calls.EXEC, on_last_call),
@@ -40,20 +52,22 @@ def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
             (seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS)),
             (forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES)),
         )
-    look_out_past_libc(state, on_last_call)
 
 
 def look_out_past_libc(state: RingProcess, on_last_call: Callable[[], None]) -> None:
     """In objects that have come since, too."""
+    is_to_look = may_meet_breakpoints()
+    if is_to_look:
+        look_out_in_libc(state, on_last_call)
     for one in own_syscalls.objects():
         fresh = one.instructions - state.looked_at
-        if one.in_doubt or len(one.instructions) > MOST_WATCHED or (fresh and process.catches_sigtrap()):
+        if one.in_doubt or len(one.instructions) > MOST_WATCHED or (fresh and not is_to_look):
             be_careful(state, one.reason)
             continue
         state.looked_at |= fresh
         assert state.watches is not None
         state.watches += [SystemCall(address, state, one.reason, on_last_call) for address in fresh]
-    if not process.catches_sigtrap():
+    if is_to_look:
         look_out_for_ends(state, on_last_call)
 
 
