@@ -189,7 +189,13 @@ def heard(name: str) -> Callable[..., None]:
         for one in handlers(name).values():
             one(*event)
 
-    return all_of_them if name in AFTER_COMMANDS else without_commands(name, all_of_them)
+    whole = all_of_them if name in AFTER_COMMANDS else without_commands(name, all_of_them)
+
+    def now_or_later(*event: Any) -> None:
+        if not beginning.put_off(lambda: whole(*event)):
+            whole(*event)
+
+    return now_or_later
 
 
 def without_commands(name: str, handler: Callable[..., None]) -> Callable[..., None]:

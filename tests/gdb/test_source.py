@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import elftools  # type: ignore[import-untyped]
+import pytest
 from scenario import GDB, ROOT, Scenario, execute
 
 ASK = [
@@ -128,6 +129,39 @@ def test_who_hears_of_events_runs_with_the_first() -> None:
 def test_what_the_first_breakpoint_needs() -> None:
     """Before a process is there: its words, their condition, and what a guard will be made of."""
     assert len(have_run(FIRST)) <= MOST_AT_FIRST_BREAKPOINT
+
+
+WAITS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *wait(void *given)
+{
+    pause();
+    return given;
+}
+int main(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread, NULL, wait, NULL);
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gdbserver") is None, reason="no gdbserver here")
+def test_the_first_event_is_an_attach_to_threads(compile_c) -> None:
+    """gdb tells of them while the modules run that hear of them."""
+    program = compile_c("program", WAITS, "-pthread")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stdout.readline() == "ready\n"
+        words = ["-ex", "source gdbcuda.py", "-ex", f"target remote | gdbserver --once --attach - {running.pid}"]
+        text = gdb(*words, "-ex", "info threads", "-ex", "cuda-layers", "-ex", "kill")
+        running.kill()
+    assert "Exception" not in text and len(re.findall(r"^\*? +\d+ +Thread ", text, re.MULTILINE)) == 5, text
 
 
 def copy_of_the_clone(folder: Path) -> Path:

@@ -10,6 +10,8 @@ from typing import Callable
 from gdbcuda.live.host import interrupts
 
 ON_BEGIN: list[Callable[[], None]] = []
+_under_way: list[bool] = []
+_afterwards: list[Callable[[], None]] = []
 
 
 def begin() -> None:
@@ -19,5 +21,19 @@ def begin() -> None:
 
 @interrupts.uninterrupted
 def begin_all() -> None:
-    while ON_BEGIN:
-        ON_BEGIN.pop()()
+    _under_way.append(True)
+    try:
+        while ON_BEGIN:
+            ON_BEGIN.pop()()
+    finally:
+        _under_way.clear()
+    while _afterwards:
+        _afterwards.pop(0)()
+
+
+def put_off(action: Callable[[], None]) -> bool:
+    """Whether it waits for the beginning's end: a module that runs may ask gdb for its threads, and gdb then tells of
+    new ones, to functions that are not there yet."""
+    if _under_way:
+        _afterwards.append(action)
+    return bool(_under_way)

@@ -56,17 +56,23 @@ def within(folder: str) -> dict[str, str]:
     return found
 
 
+_running: set[str] = set()  # an event may come meanwhile: what has a beginning only is not told of it
+
+
 def run(module: ModuleType) -> None:
     spec = module.__spec__
     assert spec is not None and spec.origin is not None
     spec.loader = module.__loader__ = SourceFileLoader(spec.name, spec.origin)
     module.__class__ = ModuleType
+    _running.add(spec.name)
     try:
         spec.loader.exec_module(module)
     except BaseException:  # it is tried again when it is next asked for something
         spec.loader = module.__loader__ = AT_FIRST_USE
         module.__class__ = WaitingModule
         raise
+    finally:
+        _running.discard(spec.name)
 
 
 class AtFirstUse:
@@ -105,7 +111,7 @@ def load_later() -> None:
 
 
 def is_loaded(name: str) -> bool:
-    return type(sys.modules.get(name)) is ModuleType
+    return type(sys.modules.get(name)) is ModuleType and name not in _running
 
 
 def named(module: str, function: str) -> Callable[..., Any]:
