@@ -3,16 +3,15 @@
 
 #include <fcntl.h>
 
-enum { RANGES = 16 };
+enum { RANGES = 16, COUNT_BITS = 20 }; /* an address has 56 bits at most, 44 of them its page's */
 
 struct text {
     long file, size, at;
     char piece[256]; /* it is on the stack of a caller that may have little */
 };
 
-/* Each is written once, its begin last. */
-static struct { word begin, end; } found[RANGES];
-static word taken;
+/* Each is one word, for others look meanwhile: its first page, then how many it has; 0 for none. */
+static word found[RANGES];
 
 static char next(struct text *from)
 {
@@ -34,13 +33,27 @@ static word number(struct text *from)
     return value;
 }
 
+/* One that has no such word is looked for again each time. */
 static void keep(word begin, word end)
 {
-    word slot = taken < RANGES ? __atomic_fetch_add(&taken, 1, __ATOMIC_SEQ_CST) : RANGES;
-    if (slot >= RANGES)
+    word page = begin / PAGE, count = (end - begin) / PAGE, range = page << COUNT_BITS | count;
+    if (page >> (64 - COUNT_BITS) || count >> COUNT_BITS)
         return;
-    found[slot].end = end;
-    __atomic_store_n(&found[slot].begin, begin, __ATOMIC_SEQ_CST);
+    for (word i = 0; i < RANGES; i++) {
+        word there = 0;
+        if (__atomic_compare_exchange_n(&found[i], &there, range, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) || there == range)
+            return;
+    }
+}
+
+static int is_kept(word address)
+{
+    for (word i = 0; i < RANGES; i++) {
+        word range = __atomic_load_n(&found[i], __ATOMIC_RELAXED);
+        if (address / PAGE - (range >> COUNT_BITS) < (range & ((1ul << COUNT_BITS) - 1)))
+            return 1;
+    }
+    return 0;
 }
 
 /* A line is BEGIN-END rwxp and more. */
@@ -63,9 +76,8 @@ static int is_mapped_as_code(struct text *maps, word address)
 
 int is_code(word address)
 {
-    for (word i = 0; i < RANGES; i++)
-        if (found[i].begin && address >= found[i].begin && address < found[i].end)
-            return 1;
+    if (is_kept(address))
+        return 1;
     if (recorder_state()[STATE_CONFINED])
         return 0;
     struct text maps = {.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
@@ -79,5 +91,5 @@ int is_code(word address)
 void code_gone(void)
 {
     for (word i = 0; i < RANGES; i++)
-        __atomic_store_n(&found[i].begin, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&found[i], 0, __ATOMIC_SEQ_CST);
 }

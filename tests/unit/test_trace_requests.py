@@ -88,3 +88,49 @@ def test_what_is_handed_out_and_is_no_function_stays_as_it_is(trace: Trace, tmp_
     found = trace(program)
     assert found.done.stdout == "as given\n"
     assert [call["name"] for call in found.calls()] == ["cuGetProcAddress_v2"]
+
+
+ANSWERS_MADE = """
+#include <sys/mman.h>
+void *given;
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
+{
+    (void)symbol, (void)version, (void)flags, (void)status;
+    if (!given)
+        given = mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *found = given;
+    return 0;
+}
+"""
+ASKS_WITHOUT_FILES = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/resource.h>
+extern void *given;
+int cuGetProcAddress_v2(const char *, void **, int, unsigned long, int *);
+int main(void)
+{
+    struct rlimit none = {0, 0};
+    void *found = 0;
+    for (int i = 0; i < 20; i++) {
+        void *other = dlopen(OTHER, RTLD_NOW);
+        cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
+        if (!other || dlclose(other))
+            return 2;
+    }
+    cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
+    setrlimit(RLIMIT_NOFILE, &none);
+    cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, 0);
+    return puts(found == given ? "as given" : "another") < 0;
+}
+"""
+
+
+def test_code_is_remembered_whatever_was_unloaded(trace: Trace, tmp_path: Path) -> None:
+    """The system is asked again behind each dlclose, not at each request from then on: that may take a millisecond."""
+    library, other, program = tmp_path / "libmade.so", tmp_path / "libother.so", tmp_path / "asks"
+    for made, source, flags in ((library, ANSWERS_MADE, ["-shared", "-fPIC"]), (other, "", ["-shared", "-fPIC"]),
+                                (program, ASKS_WITHOUT_FILES, [f'-DOTHER="{other}"', library])):  # fmt: skip
+        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
+                       input=source, text=True, check=True)  # fmt: skip
+    assert trace(program).done.stdout == "another\n"
