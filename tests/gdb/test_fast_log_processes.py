@@ -143,6 +143,15 @@ def test_the_signal_of_the_last_stop_ends_it_seen(local: Scenario, compile_c) ->
     assert "Program terminated with signal SIGSEGV" in text and not re.search(UNSEEN, text), text
 
 
+def test_a_signal_for_real_time_ends_it(local: Scenario, compile_c) -> None:
+    """Python has no name for most of them."""
+    source = ENDS.replace("EXECUTE;", "raise(40);").replace("END;", ";")
+    program = compile_c("real_time", source, "-Wno-unused-function", str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast cuDriverGetVersion --in hook", "RUN", "continue", "cuda-log")
+    assert "Program terminated with signal SIG40" in text and "5 calls kept" in text, text
+    assert "fault of gdbcuda" not in text and not re.search(UNSEEN, text), text
+
+
 def test_an_old_gdb_says_what_it_lacks(local: Scenario) -> None:
     old = "python import gdbcuda.live.breakpoints.locations as one; one.LISTS = False"
     text = local.run("test_alloc", old, "cuda-log start --fast")

@@ -78,6 +78,29 @@ def test_attach_guard_and_let_go(local: Scenario, build, leave: str, source: str
     assert (ended, process.returncode) == ("wrong 0\n", 0)
 
 
+@pytest.mark.parametrize("leave", ["detach", "quit"])
+def test_let_go_before_it_has_gone_on(local: Scenario, build, leave: str) -> None:  # noqa: F811
+    """What takes guards back hears of the end though nobody has asked it for anything yet."""
+    hook, program = build(HOOK, BUSY, "-O0")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([str(program), "0"], env=local.environment() | {"LD_PRELOAD": str(hook)}, **pipes) as process:
+        assert process.stdout.readline() == "started\n"
+        before = executable_bytes(process.pid, hook.name)
+        line = [GDB, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", *NO_DEBUG_FILES, *EXTENSION]
+        make = f"cuda-break cuMemAlloc --in {hook.name} if bytesize >= 1T"
+        for word in (f"attach {process.pid}", make, leave):
+            line += ["-ex", word]
+        try:
+            text = execute(line, local.environment())
+            after = executable_bytes(process.pid, hook.name)
+        finally:
+            ended, _ = process.communicate("\n")
+    if "ptrace: Operation not permitted" in text:
+        pytest.skip("this machine does not let us attach")
+    assert "; guarded" in text and before == after, text
+    assert (ended, process.returncode) == ("wrong 0\n", 0)
+
+
 def test_commands_that_continue_do_not_run_as_the_process_is_let_go(local: Scenario) -> None:
     """A thread's way out of the guard's code leads to the breakpoint that has them."""
     commands = "python gdb.breakpoints()[0].commands = 'silent\\ncontinue'"

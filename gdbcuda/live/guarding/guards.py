@@ -92,7 +92,7 @@ def want_same(made: gdb.Breakpoint, number: int) -> None:
 def add(made: gdb.Breakpoint, found: GuardFilter) -> None:
     ours.of(made.number).filter = found
     watch_or_not()
-    letting_go.watch()
+    without_gdb.watch()
     left_behind.watch()
     user_hooks.add("info hookpost-breakpoints", "commands.guards", "write_note")  # gdb's table cannot be told
     look_again([made.number])

@@ -18,7 +18,8 @@ _stepping_out: list[bool] = []  # the stops are ours
 
 
 def watch() -> None:
-    """There is code of ours in the process, if no guard."""
+    """There may be code of ours in the process from now on. (The module has run by then: gdb's end is told to none that
+    has not.)"""
     letting_go.watch()
 
 

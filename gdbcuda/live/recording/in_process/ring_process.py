@@ -38,6 +38,8 @@ from gdbcuda.rings.ring import Record, Ring, RingReader
 from gdbcuda.rings.ring_calls import ThreadCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
 
+FIRST_OF_REAL_TIME = 32  # (asm/signal.h: SIGRTMIN)
+
 
 @dataclass
 class RingProcess:
@@ -247,9 +249,14 @@ class RingProcess:
         """The process has ended, and its rings were not read before. At the stop by the signal that then ended it they
         were."""
         ended_by = gdb.convenience_variable("_exitsignal") if self.has_run and stopped_by else None
-        if ended_by is not None and signal.Signals(int(ended_by)).name == stopped_by:
+        if ended_by is not None and name_of(int(ended_by)) == stopped_by:
             self.has_run = False
         return self.has_run
 
     def lost(self) -> dict[str, int]:
         return self.reader.lost() if self.reader is not None else {}
+
+
+def name_of(number: int) -> str:
+    """gdb's. It numbers those for real time, most of which have no name in Python."""
+    return {one.value: one.name for one in signal.Signals if one < FIRST_OF_REAL_TIME}.get(number, f"SIG{number}")
