@@ -33,7 +33,7 @@ SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that i
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
 GDBS = "gdb's own"  # the kind of what gdb does without us as often: tests/decisions/processes.md
 NOBODY_RUNS = "No unwaited-for children left."  # said where the one thread that gdb was stepping is gone
-LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: manual, page 19
+LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: the manual's limits
 SLOW = "slow"  # the kind of a run that the machine had no time for
 KNOWN = (SERVERS, GDBS, LOADERS, SLOW)  # shown and not counted
 STATIC_TLS = "cannot allocate memory in static TLS block"
@@ -116,7 +116,7 @@ def of_killed(run: Outcome) -> Difference | None:
 
 def of_copied(run: Outcome) -> Difference | None:
     """The program has copied gdb's breakpoint with the bytes that it overwrites, and puts it back when gdb has taken
-    its own away. With gdb alone as often: manual, page 19."""
+    its own away. With gdb alone as often: the manual's limits."""
     own = {int(line.split()[2], 16) + 1 for line in run.out if line.startswith("# patched ")}
     for at in TRAPPED.findall(run.text):
         if int(at, 16) in own:

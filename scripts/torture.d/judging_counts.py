@@ -117,8 +117,8 @@ def is_numbered_as_made(run: Outcome) -> bool:
 
 
 def loses_breakpoints(build: Build) -> bool:
-    """gdb takes its own and its user's out of the memory that a child shares, up to its next stop: manual, page 19. How
-    many calls come before that is a matter of how long each stop takes."""
+    """gdb takes its own and its user's out of the memory that a child shares, up to its next stop (manual: limits).
+    How many calls come before that is a matter of how long each stop takes."""
     return any(part.name == "clones" for part in build.parts)
 
 

@@ -2,6 +2,7 @@
 #include "files.h"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 
 enum { RANGES = 16, COUNT_BITS = 20 }; /* an address has 56 bits at most, 44 of them its page's */
 
@@ -74,6 +75,13 @@ static int is_mapped_as_code(struct text *maps, word address)
     return 0;
 }
 
+static int is_readable(word address)
+{
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)address, 1};
+    return CALL(process_vm_readv, CALL(getpid, 0), &here, 1, &there, 1, 0) == 1;
+}
+
 int is_code(word address)
 {
     if (is_kept(address))
@@ -82,7 +90,7 @@ int is_code(word address)
         return 0;
     struct text maps = {.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     if (FAILED(maps.file)) /* no file is left, or no /proc */
-        return asker_at(address) != 0;
+        return asker_at(address) && is_readable(address);
     int is_it = is_mapped_as_code(&maps, address);
     CALL(close, maps.file);
     return is_it;

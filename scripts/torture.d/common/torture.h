@@ -334,7 +334,7 @@ static void begin(int count_of_words, char **words)
     second_time = count_of_words > 5;
     slot = 0;
     signal(SIGUSR2, SIG_IGN); /* the run pokes gdb with it */
-    tell_traps();
+    pthread_atfork(NULL, NULL, tell_traps);
 }
 
 static void begin_work(void)

@@ -19,6 +19,7 @@ static void say_trap(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
+/* In children alone: gdbcuda watches less of a program that catches SIGTRAP, and programs mostly do not. */
 static void tell_traps(void)
 {
     struct sigaction action;
