@@ -17,6 +17,7 @@ PROGRAM = "contract/linked"
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone whose program is as new as the API table."""
     monkeypatch.setattr(folder, "CLONE", tmp_path)
+    monkeypatch.setattr(folder, "clone_or_cache", lambda: tmp_path)
     now = max(path.stat().st_mtime for path in (PACKAGE / "api").rglob("*") if path.is_file())
     for path in (tmp_path / "shim/standin/driver/memory.c", tmp_path / "shim/build" / PROGRAM):
         path.parent.mkdir(parents=True)

@@ -220,5 +220,5 @@ cli.main(["help", "log"])
 print("loaded:", *sorted({name.split(".")[1] for name in sys.modules if name.startswith("gdbcuda.")}))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "loaded: command_line errors files manual shell text"
+    assert done.stdout.splitlines()[-1] == "loaded: command_line data_classes errors files manual shell text"
     assert cli.COMMAND == "gdbcuda help"
