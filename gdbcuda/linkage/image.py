@@ -180,7 +180,8 @@ def images(memory: Memory, headers: int, count: int) -> list[Image]:
 
     ``headers`` and ``count`` are AT_PHDR and AT_PHNUM of the auxiliary vector (getauxval(3))."""
     try:
-        start, debug = program_dynamic(memory, headers, count), debug_address(memory, headers, count)
+        start = program_dynamic(memory, headers, count)
+        debug = debug_address(memory, start)
         first = struct.unpack("<Q", memory.read(debug + 8, 8))[0] if debug else 0
         found = list(link_maps(memory, first, (headers, count)))
         if found and found[0].dynamic == start:
@@ -190,10 +191,10 @@ def images(memory: Memory, headers: int, count: int) -> list[Image]:
         return []
 
 
-def debug_address(memory: Memory, headers: int, count: int) -> int:
-    """Where the loader's ``r_debug`` is; 0 in a static program, and before the loader has said it."""
-    start = program_dynamic(memory, headers, count)
-    return Image(memory, "", 0, start).entries.get(DT_DEBUG, 0) if start is not None else 0
+def debug_address(memory: Memory, dynamic: int | None) -> int:
+    """Where the loader's ``r_debug`` is, by the program's dynamic section; 0 in a static program, which has none, and
+    before the loader has said it."""
+    return Image(memory, "", 0, dynamic).entries.get(DT_DEBUG, 0) if dynamic is not None else 0
 
 
 def header_table(memory: Memory, base: int) -> tuple[int, int]:

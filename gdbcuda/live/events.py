@@ -158,13 +158,16 @@ def begin() -> None:
     """All that hears of events is there before anything happens: others tell it of what they do."""
     from gdbcuda.live.books import adapters
     from gdbcuda.live.breaking import recursion
-    from gdbcuda.live.dlsym import recursion_cause
+    from gdbcuda.live.dlsym import recursion_cause, request_log
     from gdbcuda.live.layers import names
+    from gdbcuda.live.noticing import answer_search, hooks_without_names
     from gdbcuda.live.stopping import backtrace
 
     for name in HANDLERS:
         handlers(name)
     recursion.CAUSES.append(recursion_cause.text)
+    # The first reads a hook's symbols in one block; the other looks names up, which would read them page by page.
+    answer_search.ON_LOOK.extend((hooks_without_names.plant, request_log.plant))
     names.OF_AUTHORS.append(lambda: adapters.internal_functions())
     backtrace.on_load()
 

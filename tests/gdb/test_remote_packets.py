@@ -200,8 +200,7 @@ def test_a_log_record(session: Session) -> None:
     records = len(re.findall(r"^#\d+ ", text, re.MULTILINE))
     start, recording, shown, _ = costs(link, 4)
     watched = reads_of_a_byte(link, "0", "1")
-    # Modules run at first use: some of the hook's names are looked up page by page, and then its table is read whole.
-    assert start - watched <= 67 and shown == 0 and records > 20  # what those are called is looked up in the hook too
+    assert start - watched <= 62 and shown == 0 and records > 20  # what those are called is looked up in the hook too
     makes_one = f"python exec({WATCH % 'release_buffers'!r})"
     _, plain = session("test_alloc", "break release_buffers", *steps("continue", makes_one), extension=False)
     own_reads = reads_of_a_byte(plain, "1", "2")

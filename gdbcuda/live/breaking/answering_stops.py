@@ -18,7 +18,7 @@ from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.layers.code import answering_code
-from gdbcuda.live.noticing import answer_search, hooks_without_names
+from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.machine import entry_jump
 from gdbcuda.routes.answering import Answering
@@ -39,7 +39,6 @@ def functions() -> Set[str]:
 
 
 answer_search.WANTED.append(functions)
-answer_search.ON_LOOK.append(hooks_without_names.plant)
 
 
 def on_learned(answer: Answering) -> None:

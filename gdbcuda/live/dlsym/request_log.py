@@ -31,7 +31,6 @@ from gdbcuda.live.dlsym.wanted_requests import answered_for, is_asked_for, is_ev
 from gdbcuda.live.host import console
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import table_version, this_snapshot
-from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.stopping import stack_cycles
 from gdbcuda.live.threads import call_registers
@@ -231,7 +230,6 @@ def forget_unloaded(addresses: set[int]) -> None:
 
 
 unloading.ON_UNLOADED.append(forget_unloaded)
-answer_search.ON_LOOK.append(plant)  # what is waited for from now on, in objects that are here
 
 
 def on_objects_change(event: object = None) -> None:

@@ -61,7 +61,8 @@ def is_load_beginning() -> bool:
     values = auxiliary() if not is_remote() else {}
     with suppress(Unreadable):
         memory = in_pages(InferiorMemory())
-        debug = image.debug_address(memory, values.get("AT_PHDR", 0), values.get("AT_PHNUM", 0)) if values else 0
+        start = image.program_dynamic(memory, values.get("AT_PHDR", 0), values.get("AT_PHNUM", 0)) if values else None
+        debug = image.debug_address(memory, start)
         return bool(debug) and struct.unpack("<i", memory.read(debug + R_STATE, 4))[0] == RT_ADD
     return False
 
