@@ -6,8 +6,8 @@
 enum { LONGEST_LINE = 4096 + 128, OFFSET_IN_LINE = 2 };
 
 struct lines {
-    long file, size, at;
-    char piece[1024], line[LONGEST_LINE];
+    struct bytes_of_file bytes;
+    char line[LONGEST_LINE];
 };
 
 static const char *audited = ""; /* its file, with no link in its path */
@@ -32,35 +32,40 @@ static const char *word_of(const char *line, word number)
     return found;
 }
 
+char next_byte(struct bytes_of_file *from)
+{
+    if (from->at == from->size) {
+        from->at = 0;
+        from->size = CALL(read, from->file, from->piece, sizeof from->piece);
+        if (FAILED(from->size) || !from->size)
+            return from->size = 0;
+    }
+    return from->piece[from->at++];
+}
+
 static int read_line(struct lines *from)
 {
-    for (word used = 0;;) {
-        if (from->at == from->size) {
-            from->at = 0;
-            from->size = CALL(read, from->file, from->piece, sizeof from->piece);
-            if (FAILED(from->size) || !from->size)
-                return 0;
-        }
-        char next = from->piece[from->at++];
-        from->line[used] = next == '\n' ? 0 : next;
-        if (next == '\n')
+    word used = 0;
+    for (char byte; (byte = next_byte(&from->bytes)); used += used < sizeof from->line - 1) {
+        from->line[used] = byte == '\n' ? 0 : byte;
+        if (byte == '\n')
             return 1;
-        used += used < sizeof from->line - 1;
     }
+    return 0;
 }
 
 /* Where the file begins in memory, but there; 0 where it is nowhere else. */
 static word mapped_at(const char *path, word but)
 {
-    struct lines maps = {.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct lines maps = {.bytes.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     word found = 0;
-    if (FAILED(maps.file))
+    if (FAILED(maps.bytes.file))
         return 0;
     while (!found && read_line(&maps))
         if (!text_order(word_of(maps.line, LONGEST_LINE), path) && !address_in(word_of(maps.line, OFFSET_IN_LINE)) &&
             address_in(maps.line) != but)
             found = address_in(maps.line);
-    CALL(close, maps.file);
+    CALL(close, maps.bytes.file);
     return found;
 }
 

@@ -6,30 +6,14 @@
 
 enum { RANGES = 16, COUNT_BITS = 20 }; /* an address has 56 bits at most, 44 of them its page's */
 
-struct text {
-    long file, size, at;
-    char piece[256]; /* it is on the stack of a caller that may have little */
-};
-
 /* Each is one word, for others look meanwhile: its first page, then how many it has; 0 for none. */
 static word found[RANGES];
 
-static char next(struct text *from)
-{
-    if (from->at == from->size) {
-        from->at = 0;
-        from->size = CALL(read, from->file, from->piece, sizeof from->piece);
-        if (FAILED(from->size) || !from->size)
-            return from->size = 0;
-    }
-    return from->piece[from->at++];
-}
-
 /* Up to what is no digit, which is passed. */
-static word number(struct text *from)
+static word number(struct bytes_of_file *from)
 {
     word value = 0;
-    for (char digit = next(from); (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'); digit = next(from))
+    for (char digit; (digit = next_byte(from)), (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f');)
         value = value * 16 + (word)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
     return value;
 }
@@ -58,19 +42,19 @@ static int is_kept(word address)
 }
 
 /* A line is BEGIN-END rwxp and more. */
-static int is_mapped_as_code(struct text *maps, word address)
+static int is_mapped_as_code(struct bytes_of_file *maps, word address)
 {
     word begin, end;
     while ((begin = number(maps), end = number(maps))) {
-        next(maps), next(maps);
-        char byte = next(maps);
+        next_byte(maps), next_byte(maps);
+        char byte = next_byte(maps);
         if (address >= begin && address < end) {
             if (byte == 'x')
                 keep(begin, end);
             return byte == 'x';
         }
         while (byte && byte != '\n')
-            byte = next(maps);
+            byte = next_byte(maps);
     }
     return 0;
 }
@@ -88,7 +72,7 @@ int is_code(word address)
         return 1;
     if (recorder_state()[STATE_CONFINED])
         return 0;
-    struct text maps = {.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct bytes_of_file maps = {.file = CALL(open, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     if (FAILED(maps.file)) /* no file is left, or no /proc */
         return asker_at(address) && is_readable(address);
     int is_it = is_mapped_as_code(&maps, address);

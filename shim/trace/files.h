@@ -10,6 +10,14 @@
 #define system_call_6(number, a, b, c, d, e, f, ...) \
     system_call(number, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
 
+/* Of a file of the kernel's, from its beginning. Small, for it may be on the stack of a caller that has little. */
+struct bytes_of_file {
+    long file, size, at;
+    char piece[256];
+};
+
+char next_byte(struct bytes_of_file *from); /* audited.c; 0 at the end */
+
 struct file_name {
     char text[80];
 };

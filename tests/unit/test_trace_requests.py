@@ -12,6 +12,13 @@ from traced_programs import Trace, needs_recorder, trace, traced
 __all__ = ["trace", "traced"]  # the fixtures
 REQUESTS = "cuMemAlloc 3020 0\ncuMemAlloc 2000 0\ncuNoSuch 13000 0\ncuMemcpyAsync 7000 2\ncuGetProcAddress 12000 0\n"
 pytestmark = needs_recorder
+SHARED = ("-shared", "-fPIC")
+
+
+def built(made: Path, source: str, *flags: object) -> Path:
+    line = ["gcc", "-x", "c", "-o", made, "-", "-x", "none", *map(str, flags), *OLDER_LIBC]
+    subprocess.run(line, input=source, text=True, check=True)
+    return made
 
 
 @pytest.mark.parametrize("hook", [HOOK, "sample/minimal_hook.so", "sample/forgetful_hook.so"])
@@ -46,9 +53,7 @@ int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned 
 
 def test_a_request_that_is_passed_on_is_no_change(trace: Trace, tmp_path: Path) -> None:
     """The hook library is handed out what records, and is noted to hand out the driver's."""
-    hook = tmp_path / "libpasses.so"
-    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", hook, "-", *OLDER_LIBC], input=PASSES_ON, text=True,
-                   check=True)  # fmt: skip
+    hook = built(tmp_path / "libpasses.so", PASSES_ON, *SHARED)
     found = trace("proc_address", stdin=REQUESTS, options=("--hook", str(hook)))
     asked = found.calls("--function", "cuGetProcAddress")
     assert {call["layer"] for call in asked} == {"hook", "driver"}
@@ -80,12 +85,8 @@ int main(void)
 
 @pytest.mark.parametrize("given", ["(void *)0x1234567890abcdef", "&mark"])
 def test_what_is_handed_out_and_is_no_function_stays_as_it_is(trace: Trace, tmp_path: Path, given: str) -> None:
-    library, program = tmp_path / "libnumbers.so", tmp_path / "prints"
-    shared = ["-shared", "-fPIC", f"-DGIVEN={given}"]
-    for made, source, flags in ((library, ANSWERS_NUMBERS, shared), (program, PRINTS_ANSWER, [library])):
-        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
-                       input=source, text=True, check=True)  # fmt: skip
-    found = trace(program)
+    library = built(tmp_path / "libnumbers.so", ANSWERS_NUMBERS, *SHARED, f"-DGIVEN={given}")
+    found = trace(built(tmp_path / "prints", PRINTS_ANSWER, library))
     assert found.done.stdout == "as given\n"
     assert [call["name"] for call in found.calls()] == ["cuGetProcAddress_v2"]
 
@@ -108,12 +109,8 @@ int main(void)
 
 
 def test_a_number_stays_as_it_is_where_no_file_can_be_opened(trace: Trace, tmp_path: Path) -> None:
-    library, program = tmp_path / "libnumbers.so", tmp_path / "asks"
-    shared = ["-shared", "-fPIC", "-DGIVEN=(void *)0x1234567890abcdef"]
-    for made, source, flags in ((library, ANSWERS_NUMBERS, shared), (program, ASKS_WITHOUT_FILES, [library])):
-        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
-                       input=source, text=True, check=True)  # fmt: skip
-    assert trace(program).done.stdout == "as given\n"
+    library = built(tmp_path / "libnumbers.so", ANSWERS_NUMBERS, *SHARED, "-DGIVEN=(void *)0x1234567890abcdef")
+    assert trace(built(tmp_path / "asks", ASKS_WITHOUT_FILES, library)).done.stdout == "as given\n"
 
 
 ANSWERS_MADE = """
@@ -153,10 +150,7 @@ int main(void)
 
 def test_where_code_is_stays_known_however_much_was_unloaded(trace: Trace, tmp_path: Path) -> None:
     """To look in /proc/self/maps takes a millisecond in a process that has mapped much."""
-    library, other, program = tmp_path / "libmade.so", tmp_path / "libother.so", tmp_path / "unloads"
-    shared = ["-shared", "-fPIC"]
-    for made, source, flags in ((library, ANSWERS_MADE, shared), (other, "", shared),
-                                (program, UNLOADS, [f'-DOTHER="{other}"', library])):  # fmt: skip
-        subprocess.run(["gcc", "-x", "c", "-o", made, "-", *map(str, ["-x", "none", *flags]), *OLDER_LIBC],
-                       input=source, text=True, check=True)  # fmt: skip
+    library, other = (built(tmp_path / name, source, *SHARED)
+                      for name, source in (("libmade.so", ANSWERS_MADE), ("libother.so", "")))  # fmt: skip
+    program = built(tmp_path / "unloads", UNLOADS, f'-DOTHER="{other}"', library)
     assert trace(program).done.stdout == "remembered\n"
