@@ -6,10 +6,9 @@ import gdb
 
 from gdbcuda.live.guarding import guards
 
-ROUNDS = 75
-stops, wrong, guarded, late = 0, 0, 0, 0
+ROUNDS = 150
+dice, stops, wrong, guarded, late = random.Random(7), 0, 0, 0, 0
 inside = int(gdb.parse_and_eval("(long)&cuMemAlloc_v2 + $inside"))
-dice = random.Random(int(gdb.convenience_variable("seed")))
 signals: list[str] = []  # one a stop, "" where it was none
 gdb.events.stop.connect(lambda event: signals.append(getattr(event, "stop_signal", "")))
 CHOICES = ("make", "delete", "disable", "enable", "setting", "entry", "go", "go", "go", "go")

@@ -51,13 +51,13 @@ def test_counting_has_the_function_for_itself(local: Scenario, build) -> None:  
     assert text.count("Breakpoint 1  hook") == 1 and "already hit" not in text
 
 
-@pytest.mark.parametrize(("flags", "matches"), [("-O0", 400), ("-O2", 200)])
-def test_hundreds_among_sixteen_million(local: Scenario, build, tmp_path: Path, flags: str, matches: int) -> None:  # noqa: F811
+@pytest.mark.parametrize(("flags", "matches"), [("-O0", 1000), ("-O2", 200)])
+def test_a_thousand_among_eighty_million(local: Scenario, build, tmp_path: Path, flags: str, matches: int) -> None:  # noqa: F811
     """Fewer in optimised code: after each stop its guard waits until no thread is in the first bytes."""
     hook, program = build(HOOK, CALLS, flags)
     (tmp_path / "stops.gdb").write_text(STOPS)
     words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "run", GO_ON, SIZES)
-    arguments = ("8", "2000000", str(matches // 8))
+    arguments = ("8", "10000000", str(matches // 8))
     text = local.run(program, *words, "info breakpoints", hook=hook, arguments=arguments)
     assert f"sizes {matches} {matches} 1 1" in text
     assert f"already hit {matches} times" in text
@@ -82,9 +82,9 @@ def test_every_match_through_gdbserver(shim: Path, build, tmp_path: Path, flags:
     (tmp_path / "go_on.gdb").write_text(FROM_OTHERS)
     words = (ON, "set cuda-stop-info off", f"source {tmp_path}/stops.gdb", LARGE, "RUN")
     words += (f"source {tmp_path}/go_on.gdb", SIZES)
-    arguments = ("8", "2000000", "50", str(tmp_path / "sum"))
+    arguments = ("8", "10000000", "125", str(tmp_path / "sum"))
     text = Scenario(shim, "gdbserver").run(program, *words, hook=hook, arguments=arguments)
-    assert "sizes 400 400 1 1" in text
+    assert "sizes 1000 1000 1 1" in text
     stopped = (tmp_path / "sum").read_text().split(",")[0]
     Scenario(shim).run(program, "run", hook=hook, arguments=arguments)
     assert stopped == (tmp_path / "sum").read_text().split(",")[0]
