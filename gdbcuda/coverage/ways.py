@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gdbcuda import api, elf
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import NOTHING, References
+from gdbcuda.calls.references import BEFORE, NOTHING, References
 from gdbcuda.errors import UserError
 
 BY_NAME, HANDED_OUT, DLSYM, TABLE, UNKNOWN = "by name", "cuGetProcAddress", "dlsym", "table", "not known"
@@ -95,6 +96,16 @@ class Ways:
             return self.of_resolvers.setdefault((path, call.name), self.way_of(call, path))
         return self.way_of(call, path)
 
+    def has_requests(self, call: Call) -> bool:
+        """Whether the log has all that its process has asked of resolvers. A recorder may leave some functions out."""
+        recorded = self.notes.recorded.get(call.process)
+        is_from_start = BEFORE not in self.notes.unseen.get(call.process, ())
+        return is_from_start and (recorded is None or self.resolvers <= recorded)
+
+    @functools.cached_property
+    def resolvers(self) -> set[str]:
+        return {name for name in self.table.functions if self.table.functions[name].role == RESOLVING}
+
     def is_resolver(self, call: Call) -> bool:
         function = self.table.function(call.name)
         return function is not None and function.role == RESOLVING
@@ -110,6 +121,6 @@ class Ways:
         file = self.files.get(path) or self.files.setdefault(path, CallerFile(path))
         if call.name in file.undefined:
             return BY_NAME
-        if not file.is_known:
+        if not file.is_known or not self.has_requests(call):
             return UNKNOWN
         return DLSYM if file.asks_dlsym and path not in self.with_tables else TABLE

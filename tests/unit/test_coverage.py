@@ -101,6 +101,28 @@ def test_what_was_reached_and_by_which_way(
     assert (found["hooked"], found["reached"]) == (4, 3)
 
 
+RESOLVERS = ["cuGetProcAddress", "cuGetProcAddress_v2", "cudaGetDriverEntryPoint", "cudaGetDriverEntryPoint_ptsz",
+             "cudaGetDriverEntryPointByVersion", "cudaGetDriverEntryPointByVersion_ptsz"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "details", "way"), [
+    ("recorded", {"names": ["cuMemAlloc_v2"]}, "not known"),
+    ("recorded", {"names": ["cuMemAlloc_v2", *RESOLVERS]}, "dlsym"),
+    ("unseen", {"name": "before"}, "not known"),
+    ("unseen", {"name": "cuMemFree"}, "dlsym"),
+])  # fmt: skip
+def test_who_has_not_asked_in_a_log_without_all_requests(
+    files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, details: dict[str, Any], way: str
+) -> None:
+    """It may have asked for the function all the same. What the loader has bound is known."""
+    log = write(tmp_path / "log", [to_hook(0, "cuMemAlloc_v2"), to_hook(1, "cuMemAlloc_v2", ASKING)], files.places)
+    header, rest = log.read_text().split("\n", 1)
+    note = json.dumps({"ts": 0, "phase": "M", "name": kind, "details": {**details, "pid": 0}})
+    log.write_text(f"{header}\n{note}\n{rest}")
+    found = covered(capsys, files, log)["functions"]["cuMemAlloc_v2"]["ways"]
+    assert found == {"by name": 1, way: 1}
+
+
 def test_what_was_handed_out_and_never_called(
     files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
