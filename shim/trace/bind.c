@@ -48,6 +48,7 @@ static void start(char **environment)
     filters_begin(&gdbcuda_trace);
     python_begin();
     past_libc_begin(environment);
+    told_begin(environment);
     beside_wanted(value_of(environment, "GDBCUDA_GPU"));
 }
 
@@ -134,8 +135,10 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
     if (space == THE_PROGRAMS_SPACE)
         python_noticed(object, *THERE(gdbcuda_python_v1));
     look_past_libc(object, name, *cookie);
-    if (space == THE_PROGRAMS_SPACE)
+    if (space == THE_PROGRAMS_SPACE) {
+        executed_begin(object);
         slots_seen(object, *cookie);
+    }
     return BIND_TO | BIND_FROM;
 }
 
@@ -249,10 +252,11 @@ word object_begins(word object)
     return object ? THERE(gdbcuda_trace)[0].entries[object - 1][ENTRY_ADDRESS] : 0;
 }
 
-/* By the first letter: of the API, dlsym and dladdr, prctl and putenv, syscall and setenv. */
+/* By the first letter: of the API, dlsym and dladdr, prctl and putenv, syscall and setenv, exec and posix_spawn. */
 int may_be_ours(const char *name)
 {
-    return name[0] == 'c' || name[0] == 'n' || name[0] == 'd' || name[0] == 'p' || name[0] == 's' ||
+    return starts_with(name, "exec") || starts_with(name, "fexec") ||
+           name[0] == 'c' || name[0] == 'n' || name[0] == 'd' || name[0] == 'p' || name[0] == 's' ||
            (name[0] == '_' && name[1] == '_' && name[2] == 'c');
 }
 
@@ -265,7 +269,8 @@ word reference_leads_to(const char *name, word original, word from, word to)
         return told;
     if (trace_is_system(THERE(gdbcuda_trace), to)) {
         told = name[0] == 'd' ? answers_for_recorded(name, original) : tells_of_seccomp(name, original);
-        return told != original ? told : tells_of_ranks(name, original);
+        told = told != original ? told : tells_of_ranks(name, original);
+        return told != original ? told : tells_of_executed(name, original, to);
     }
     if (!text_order(name, "dlsym") || !text_order(name, "dlvsym"))
         return answers_recorded(original);

@@ -1,6 +1,6 @@
 /* A program that lets few system calls through from now on (seccomp) would be ended for one of ours; where it allows no
  * look at the clock either, for that. */
-#include "trace.h"
+#include "told.h"
 
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
@@ -44,6 +44,11 @@ static word at_syscall(word number, word a, word b, word c, word d, word e, word
         confine(a == SECCOMP_SET_MODE_STRICT);
     if (number == SYS_prctl)
         about_prctl(a, b);
+    word *environment = number == SYS_execve ? &c : number == SYS_execveat ? &d : 0;
+    struct telling how = environment ? telling_of((char **)*environment) : (struct telling){0, 0};
+    char *room[how.room + 1];
+    if (environment)
+        *environment = (word)told(how, room, (char **)*environment);
     return ((word(*)(word, word, word, word, word, word, word))real_syscall)(number, a, b, c, d, e, f);
 }
 

@@ -133,6 +133,11 @@ word number_in(const char *text);
 void ranks_begin(struct trace *trace, char **environment);
 word tells_of_ranks(const char *name, word original);
 
+/* told.c: of the environment. executed.c: of the program's space and the C library's functions, which an object has. */
+void told_begin(char **environment);
+void executed_begin(const struct link_map *object);
+word tells_of_executed(const char *name, word original, word to);
+
 /* audited.c: the hook library in LD_AUDIT, which is an object too. The first, of the environment, says where this library
  * is in front of it, and 0 in that one. */
 word audited_begin(const char *path, const char *auditors, word here);
