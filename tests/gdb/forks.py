@@ -12,6 +12,7 @@ import json
 import os
 import pkgutil
 import socket
+import stat
 import sys
 from typing import Any
 
@@ -103,6 +104,7 @@ def become(wanted: dict[str, Any], output: int, places: int) -> None:
     for standard in (1, 2):
         os.dup2(output, standard)
     os.close(output)
+    open_files_again()
     if os.getcwd() != wanted["folder"]:
         gdb.execute(f"cd {wanted['folder']}", to_string=True)
     if wanted["program"]:
@@ -111,3 +113,15 @@ def become(wanted: dict[str, Any], output: int, places: int) -> None:
     commands = [*wanted["commands"], *[""] * (places - len(wanted["commands"]))]
     for place, line in enumerate(commands, 1):
         gdb.execute(f"define test-command-{place}\n{line}\nend")
+
+
+def open_files_again() -> None:
+    """Else a copy that reads on in a file that this gdb has open moves the place where the next copy reads on."""
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):  # the folder's own
+            if stat.S_ISREG(os.fstat(number).st_mode):
+                place = os.lseek(number, 0, os.SEEK_CUR)
+                again = os.open(f"/proc/self/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
+                os.lseek(again, place, os.SEEK_SET)
+                os.dup2(again, number, inheritable=False)
+                os.close(again)

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GDB = os.environ.get("GDBCUDA_GDB", "gdb")
 GDBSERVER = server_of(GDB)
 SERVED = str(Path(__file__).parent / "served.py")
+KEPT_SYMBOLS = str(Path(__file__).parent / "kept_symbols.py")
 NO_DEBUG_FILES = ["-iex", "set debug-file-directory"]
 EXTENSION = ["-x", str(ROOT / "gdbcuda.py")]
 ONE_THREAD = ["-iex", "maint set worker-threads 0"]  # others are not in the copy that a fork makes
@@ -133,8 +134,19 @@ def environment(shim: Path) -> dict[str, str]:
 @functools.cache
 def forking_gdb(shim: Path) -> ForkingGdb | None:
     """None in cuda-gdb, which has threads of its own."""
-    line = [GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, *EXTENSION]
+    keep = f"python __import__('runpy').run_path({KEPT_SYMBOLS!r})['keep']({read_by_many(shim)})"
+    line = [GDB, "-nx", "-q", "-batch", *NO_DEBUG_FILES, *ONE_THREAD, "-ex", keep, *EXTENSION]
     return None if is_cuda_gdb() else ForkingGdb(line, environment(shim), SECONDS, Scenario(shim).hook)
+
+
+def read_by_many(shim: Path) -> list[str]:
+    """Files whose symbols gdb reads in many scenarios, as the loader calls them, which is how gdb knows them. Not libc
+    before gdb 13, which says of it wherever it reads it that it does not know all of it: tests look for that."""
+    programs = [str(shim / "sample" / name) for name in ("test_alloc", "runtime_alloc", "nvml_info")]
+    told = subprocess.run(["ldd", *programs], env=environment(shim), capture_output=True, text=True, check=True).stdout
+    loaded = sorted({*re.findall(r"^\t(?:\S+ => )?(/.+) \(0x", told, re.MULTILINE)})
+    return [programs[0], str(shim / "libgdbcuda-hook.so"),
+            *(one for one in loaded if Path(one).is_relative_to(shim) or not is_before_13())]  # fmt: skip
 
 
 def execute(line: list[str], environment: dict[str, str]) -> str:

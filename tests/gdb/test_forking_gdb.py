@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,17 @@ def test_the_next_copy_knows_nothing_of_it(local: Scenario) -> None:
     text = local.run(None, "info breakpoints", "show cuda-debug", "python print('os' in globals())", hook=None)
     assert text.splitlines()[0] in NONE and text.endswith("off.\nFalse\n"), text
     assert local.run(None, "echo a line that does not end", hook=None) == "a line that does not end"
+
+
+def test_files_of_many_scenarios_are_read_once(local: Scenario) -> None:
+    """The gdb that is copied uses them, too."""
+    users = {}
+    for is_alone in (True, False):
+        words = ("break main", "run", *["echo"] * PLACES * is_alone, "maint info bfds")
+        told = re.findall(r"^(\d+) .*/(libcuda\.so\.1|libgdbcuda-hook\.so|test_alloc) *$",
+                          local.run("test_alloc", *words), re.MULTILINE)  # fmt: skip
+        users[is_alone] = {name: int(count) for count, name in told}
+    assert len(users[True]) == 3 and users[False] == {name: count + 1 for name, count in users[True].items()}
 
 
 @pytest.fixture
