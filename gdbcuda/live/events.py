@@ -18,6 +18,7 @@ from gdbcuda.live.prompt import command, safely
 Handlers = dict[Callable[..., Any], Callable[..., None]]
 
 BETWEEN_COMMANDS = (
+    "placing.held_places.catch_up",
     "placing.unloading.sweep?",
     "stopping.returning.call_sites.sweep?",
     "stopping.returning.shown_calls.sweep?",
@@ -28,6 +29,7 @@ BETWEEN_COMMANDS = (
 )
 HANDLERS: dict[str, tuple[str, ...]] = {
     "new_objfile": (
+        "placing.held_places.on_change",
         "host.breakpoint_table.on_change",
         "process.forget",
         "breakpoints.switched_off.on_objfile",
@@ -45,15 +47,17 @@ HANDLERS: dict[str, tuple[str, ...]] = {
         "host.inferiors.on_objfile",
     ),
     "clear_objfiles": (
+        "placing.held_places.on_change",
         "host.breakpoint_table.on_change",
         "process.forget",
         "stopping.backtrace.on_clear_objfiles",
         "process_events.on_clear_objfiles",
         "guard.launches.put_back?",
     ),
-    "free_objfile": ("host.breakpoint_table.on_change", "process.forget"),
+    "free_objfile": ("placing.held_places.on_change", "host.breakpoint_table.on_change", "process.forget"),
     "new_inferior": ("host.breakpoint_table.on_change", "host.inferiors.added"),
     "new_thread": (
+        "placing.held_places.on_change",
         "host.breakpoint_table.on_new_thread",
         "process_events.on_new_thread",
         "guard.launches.on_new_thread?",
@@ -79,6 +83,7 @@ HANDLERS: dict[str, tuple[str, ...]] = {
     "stop": (
         "host.breakpoint_table.on_stop",
         "process.on_stop",
+        "placing.held_places.catch_up",
         "threads.lent_registers.on_stop",
         "threads.arrivals.on_stop",
         "recording.call_log.before_stop?",
@@ -115,6 +120,7 @@ HANDLERS: dict[str, tuple[str, ...]] = {
     ),
     "inferior_call": ("guarding.guards.on_call?",),
     "breakpoint_created": (
+        "placing.held_places.on_created",
         "host.breakpoint_table.on_change",
         "breakpoints.on_created",
         "guarding.breakpoint_events.on_created?",
@@ -129,11 +135,13 @@ HANDLERS: dict[str, tuple[str, ...]] = {
         "stopping.returning.call_sites.on_breakpoint_modified",
         "breaking.answering_stops.on_modified",
         "guarding.breakpoint_events.on_modified?",
+        "placing.held_places.on_modified",
     ),
     "breakpoint_deleted": (
         "host.breakpoint_table.on_change",
         "placing.own_process.on_deleted",
         "breakpoints.ours.on_deleted",
+        "placing.held_places.on_deleted",
     ),
     "gdb_exiting": ("guarding.without_gdb.on_exiting?", "breakpoints.locations.on_exiting?"),
 }

@@ -19,7 +19,7 @@ from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console, gdb_cli
 from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.placing import own_process, unloading
+from gdbcuda.live.placing import held_places, own_process, unloading
 from gdbcuda.machine import entry_jump
 from gdbcuda.routes.answering import Answering
 from gdbcuda.text.printable import visible
@@ -164,7 +164,12 @@ def inherit(one: gdb.Breakpoint, made: gdb.Breakpoint) -> None:
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     """The user's own is switched, is given another condition, or commands."""
     one = ours.find(breakpoint.number)
-    for here in one.here.all() if one is not None else ():
+    if one is not None and any(here.answering for here in one.here.all()):
+        held_places.when_possible(breakpoint, pass_on)
+
+
+def pass_on(breakpoint: gdb.Breakpoint) -> None:
+    for here in ours.of(breakpoint.number).here.all():
         for made in filter(gdb.Breakpoint.is_valid, here.answering.values()):
             if made.enabled != breakpoint.enabled:
                 made.enabled = breakpoint.enabled

@@ -24,7 +24,7 @@ from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.layers import names
 from gdbcuda.live.layers.code import answering_code, indirect
 from gdbcuda.live.noticing import answer_search
-from gdbcuda.live.placing import loader_watch
+from gdbcuda.live.placing import held_places, loader_watch
 from gdbcuda.live.prompt import user_hooks
 
 ORDER = ("hook", "runtime", "driver", "app", "system")
@@ -69,7 +69,7 @@ def keep(one: gdb.Breakpoint, wish: BreakWish) -> None:
         loader_watch.want(gdb_cli.catch_up)
     user_hooks.add("save hook-breakpoints", "breaking.saving", "before")  # gdb has no event for it
     user_hooks.add("save hookpost-breakpoints", "breaking.saving", "after")
-    choose_when_possible(one, wish)
+    choose_when_possible(one)
 
 
 def next_number() -> int:
@@ -234,20 +234,18 @@ _choosing: list[int] = []  # switching a location is a modification too
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
-    wish = ours.wish_of(breakpoint.number)
-    if wish is None or breakpoint.number in _choosing:
-        return
-    choose_when_possible(breakpoint, wish)
+    if ours.wish_of(breakpoint.number) is not None and breakpoint.number not in _choosing:
+        held_places.when_possible(breakpoint, choose_when_possible)
 
 
-def choose_when_possible(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
+def choose_when_possible(breakpoint: gdb.Breakpoint) -> None:
     if locations.LISTS:
-        choose_locations(breakpoint, wish)
+        choose_as_wished(breakpoint)
     else:
-        gdb_cli.when_possible(lambda: choose_later(breakpoint))
+        gdb_cli.when_possible(lambda: choose_as_wished(breakpoint))
 
 
-def choose_later(breakpoint: gdb.Breakpoint) -> None:
+def choose_as_wished(breakpoint: gdb.Breakpoint) -> None:
     wish = ours.wish_of(breakpoint.number) if breakpoint.is_valid() else None
     if wish is not None:
         choose_locations(breakpoint, wish)

@@ -17,7 +17,7 @@ from gdbcuda.live.guarding.by_process import PROCESSES, look_again
 from gdbcuda.live.guarding.load_events import watch_or_not
 from gdbcuda.live.guarding.making import remove
 from gdbcuda.live.guarding.renewing import is_changed
-from gdbcuda.live.placing import link, own_process
+from gdbcuda.live.placing import held_places, link, own_process
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
@@ -26,10 +26,15 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
         return
     one = ours.find(breakpoint.number)
     if one is None or one.filter is None:
-        on_created(breakpoint)
+        if breakpoint.number > 0:
+            held_places.when_possible(breakpoint, on_created)
         return
     for here in one.here.all():
         here.guards.is_stale = True
+    held_places.when_possible(breakpoint, end_what_does_not_hold)
+
+
+def end_what_does_not_hold(breakpoint: gdb.Breakpoint) -> None:
     for guard in PROCESSES().guards_of(breakpoint.number):
         if not breakpoint.enabled or is_changed(breakpoint):  # (gdb may be in the middle of its locations)
             remove(guard)

@@ -51,6 +51,11 @@ def execute_where_nothing_goes_on(line: str) -> str:
     return str(gdb.execute(line, to_string=True))
 
 
+def is_nested() -> bool:
+    """The event comes of what a handler of another one does."""
+    return len(_events) > 1
+
+
 def refuse_in_event(line: str) -> None:
     if not is_possible():
         raise RuntimeError(f"gdbcuda would have executed {line!r} inside gdb's event {_events[-1]}")

@@ -17,6 +17,7 @@ import gdb
 from gdbcuda.api import vendor
 from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli, interrupts
+from gdbcuda.live.placing import held_places
 from gdbcuda.live.prompt import safely
 
 START = "-probe-stap rtld:init_complete"
@@ -52,6 +53,7 @@ def changed(is_begin_too: bool = True) -> None:
         _coming_again.discard(thread)
         return
     gdb_cli.catch_up()
+    held_places.catch_up()
     if is_begin_too and process.is_load_beginning():
         return
     for action in sorted(_wanted, key=_wanted.__getitem__):

@@ -17,7 +17,7 @@ import gdb
 
 from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.placing import letting_go, silence, unloading
+from gdbcuda.live.placing import held_places, letting_go, silence, unloading
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.threads import children, lent_registers
 
@@ -114,15 +114,22 @@ def on_modified(breakpoint: gdb.Breakpoint) -> None:
         silence.wake(placed.address)
     elif placed is not None:
         silence.forget(placed.address, placed.inferior)
-    if placed is None or not CAN_CONFINE:
-        return
+    if placed is not None and CAN_CONFINE and any(is_wrong(placed, one) for one in breakpoint.locations):
+        held_places.when_possible(breakpoint, switch_places)
+
+
+def is_wrong(placed: unloading.Placed, place: gdb.BreakpointLocation) -> bool:
+    """It is another process's and on, or ours and off. (Without others that is the user's wish.)"""
+    mine = placed.inferior in (place.thread_groups or [placed.inferior])
+    return place.enabled != mine and (place.enabled or placed.has_others)
+
+
+def switch_places(breakpoint: gdb.Breakpoint) -> None:
+    placed = _placed[breakpoint.number]
     for place in breakpoint.locations:
-        mine = placed.inferior in (place.thread_groups or [placed.inferior])
-        if place.enabled and not mine:
-            place.enabled = False
+        if is_wrong(placed, place):
             placed.has_others = True
-        elif mine and not place.enabled and placed.has_others:  # without others it is the user's wish
-            place.enabled = True
+            place.enabled = not place.enabled
 
 
 def on_deleted(breakpoint: gdb.Breakpoint) -> None:
