@@ -82,7 +82,9 @@ class Ledger:
         if role.what == roles.FREE:
             self.begin_free(call, role)
         elif role.what == roles.UNMAP:
-            self.complain_of(call, mappings.of_unmap(self.blocks, call))
+            found = mappings.of_unmap(self.blocks, call)
+            is_known = found is not None and (found[2] is not None or not self.unseen.may_be_mapped(call))
+            self.complain_of(call, found if is_known else None)
         elif role.what == roles.TOUCH:
             for touch in accesses(role.function, call, self.element_of):
                 self.complain_of(call, trouble.of_touch(self.blocks, touch))

@@ -13,7 +13,7 @@ from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, GAP, References
 from gdbcuda.ledger.blocks import Block
-from gdbcuda.ledger.effects.roles import UNMAP_CALL
+from gdbcuda.ledger.effects.roles import MAP_CALL, UNMAP_CALL
 from gdbcuda.ledger.mappings import KIND
 from gdbcuda.ledger.trouble import DOUBLE, UNKNOWN, Found
 
@@ -68,6 +68,10 @@ class Unseen:
         """What was last seen of it: its memory may be another block's since."""
         last_seen = block.release or block.call
         return last_seen.start < self.gap_until(last_seen)
+
+    def may_be_mapped(self, call: Call) -> bool:
+        """What no call of the log has mapped."""
+        return bool(self.gap_until(call)) or not {BEFORE, MAP_CALL}.isdisjoint(self.names(call))
 
     def releases(self, block: Block) -> list[str]:
         """Those of the block that the log may lack: with any of them it may be gone."""

@@ -67,6 +67,13 @@ def test_calls_that_are_missing_in_between() -> None:
     assert kinds(fed(with_gap(start), *calls)) == ["double free", "use after free"]
 
 
+@pytest.mark.parametrize("notes", [with_gap(1e9), told_unseen("before")], ids=["gap", "before"])
+def test_what_a_missing_call_may_have_mapped_is_mapped(notes: References) -> None:
+    unmap = call(0, "cuMemUnmap", {"ptr": "0x9000", "size": 64})
+    assert not fed(notes, unmap).problems
+    assert kinds(ledger_of(unmap)) == ["not mapped"]
+
+
 def test_what_the_driver_refuses_was_no_new_block() -> None:
     refused = {"status": 1, "result": "CUDA_ERROR_INVALID_VALUE"}
     known = alloc(0, 0x1000, 64), free(1, 0x1000), free(2, 0x1000, **refused)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gdb
@@ -177,6 +177,11 @@ class LogNotes:
         seen_by = {"seen_by": "gdbcuda trace --all"} if lost.keys() == {OVERWRITTEN} else {}
         if lost:
             self.note(GAP, sum(lost.values()), {"until": self.now(), **seen_by})
+
+    def note_missed(self, symbols: Iterable[str]) -> None:
+        """Calls of these may be missing up to now. What they did to memory, the log cannot tell."""
+        if not self.families().isdisjoint(map(api.base_name, symbols)):
+            self.note(GAP, self.now(), {"until": self.now()})
 
     def families(self) -> frozenset[str]:
         """Base names of what hands out memory, and of what takes it back."""

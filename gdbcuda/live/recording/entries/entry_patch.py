@@ -21,7 +21,7 @@ class EntryPatch:
     """``is_foreign``: somebody else has written there; ``has_run``: threads have run while the own bytes were there;
     ``gave_way``: they have, as a breakpoint is among the bytes of the jump; ``was_entered``: or as a thread stood
     there; ``was_probed``: a uprobe was put on the jump; ``was_overwritten``: other bytes than ours were found, of which
-    nobody knows where they lead; ``was_left``: to a hook library's jump."""
+    nobody knows where they lead; ``was_left``: to a hook library's jump; ``may_miss``: calls, since somebody asked."""
 
     address: int
     own: bytes
@@ -34,6 +34,7 @@ class EntryPatch:
     was_probed: bool = False
     was_overwritten: bool = False
     was_left: bool = False
+    may_miss: bool = False
 
     @property
     def inside(self) -> range:
@@ -57,7 +58,10 @@ class EntryPatch:
         own_instructions.hide(self.address, self.jump, self.own)
 
     def enter(self) -> None:
-        self.was_entered = True
+        self.was_entered = self.may_miss = True
+
+    def give_way(self) -> None:
+        self.gave_way = self.may_miss = True
 
     def be_restored(self) -> None:
         self.is_written = False

@@ -11,7 +11,7 @@ gdb's own breakpoint on a function's first byte bears the jump below it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from gdbcuda.live import process
@@ -68,9 +68,18 @@ def free_of(patches: Iterable[EntryPatch], taken: set[int]) -> list[EntryPatch]:
     found = []
     for one in patches:
         is_free = taken.isdisjoint(one.inside)
-        one.gave_way |= not is_free and not taken_bytes.is_recorded_by_guard(one.address)
+        if not is_free and not taken_bytes.is_recorded_by_guard(one.address):
+            one.give_way()
         found += [one] * is_free
     return [] if are_kept_out() else found
+
+
+def take_missed(patches: Mapping[int, EntryPatch]) -> list[int]:
+    """The entries of which calls may be missing since somebody asked last."""
+    found = [at for at, one in patches.items() if one.may_miss]
+    for at in found:
+        patches[at].may_miss = False
+    return found
 
 
 def where_they_stand(memory: process.RawMemory, wanted: set[int]) -> raw_stacks.WhereThreadsAre | None:

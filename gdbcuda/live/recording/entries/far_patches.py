@@ -36,7 +36,7 @@ def write(memory: process.FarMemory, patches: Sequence[EntryPatch], threads: Whe
     free = []
     for one in patches:
         if threads is None or threads.are_in(one.address, one.inside):
-            one.was_entered = True
+            one.enter()
         else:
             free.append(one)
     for group in neighbours(free):

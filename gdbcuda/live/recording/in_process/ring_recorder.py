@@ -191,6 +191,8 @@ class RingRecorder(LogNotes):
             self.missed += 1
             return
         self.note_lost(state.reader.lost())
+        missed = entry_patches.take_missed(state.patches)
+        self.note_missed(state.spots[at].symbol for at in missed if at in state.spots)
         self.meet_threads(state)
         for back in {one.back for _, records in found for one in records}:
             if ("place", back) not in self.noted():
