@@ -20,6 +20,7 @@ static void confine(int is_strict)
 {
     if (!recorder_state()[STATE_CONFINED])
         confine_from_now(this_trace()->slots != 0);
+    told_ends();
     if (is_strict)
         recorder_gives_up();
 }

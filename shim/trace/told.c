@@ -15,6 +15,7 @@ static char texts[ROOM], *texts_end = texts;
 static char *ours[MOST_OURS];
 static word ours_count;
 static char *recorder = texts; /* its file */
+static int is_over;
 
 static int is_of(const char *variable, const char *name)
 {
@@ -69,6 +70,11 @@ void told_begin(char **environment)
     }
 }
 
+void told_ends(void)
+{
+    is_over = 1;
+}
+
 static int is_recorder(const char *library, word size)
 {
     return size == length(recorder) && starts_with(library, recorder);
@@ -99,10 +105,11 @@ static int names_recorder(const char *libraries)
     return 0;
 }
 
-/* A limit of open files says nothing of the path. */
+/* As the loader opens it: where nobody knows what the program has confined itself to, what it executes has to be let do
+ * that. A limit of open files says nothing of the path. */
 static int is_within_reach(void)
 {
-    long file = system_call(SYS_open, (word)recorder, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+    long file = system_call(SYS_openat, (word)AT_FDCWD, (word)recorder, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (!FAILED(file))
         system_call(SYS_close, (word)file, 0, 0, 0, 0, 0);
     return !FAILED(file) || file == -EMFILE || file == -ENFILE;
@@ -130,7 +137,7 @@ struct telling telling_of(char **environment)
 {
     const struct telling none = {0, 0};
     environment = environment ? environment : nothing;
-    if (!ours_count || recorder_state()[STATE_CONFINED])
+    if (!ours_count || is_over)
         return none;
     int has_ours = has_variable(environment, "GDBCUDA_TRACE"), is_told = is_within_reach(), is_named = 0;
     for (word i = 0; i < OF_LOADER; i++)

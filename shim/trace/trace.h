@@ -133,8 +133,10 @@ word number_in(const char *text);
 void ranks_begin(struct trace *trace, char **environment);
 word tells_of_ranks(const char *name, word original);
 
-/* told.c: of the environment. executed.c: of the program's space and the C library's functions, which an object has. */
+/* told.c: of the environment, until the program has confined itself. executed.c: of the program's space and the C
+ * library's functions, which an object has. */
 void told_begin(char **environment);
+void told_ends(void);
 void executed_begin(const struct link_map *object);
 word tells_of_executed(const char *name, word original, word to);
 

@@ -23,6 +23,9 @@ PROGRAM = r"""
 #include <unistd.h>
 int cuInit(unsigned);
 extern char **environ;
+#ifdef PAST_LIBC
+__asm__(".globl confines; confines: mov $317, %eax; syscall; ret");
+#endif
 static char standin[4096], *own, *words[] = {"program", "child", NULL}, *alone[] = {standin, NULL};
 static void execute(const char *way)
 {
@@ -67,12 +70,11 @@ WAYS = ("execve", "execvpe", "fexecve", "execveat", "execle", "syscall", "execv"
         "posix_spawn", "posix_spawnp")  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["", "-no-pie"], ids=["pie", "no-pie"])
+@pytest.fixture(scope="module", params=["-pie", "-no-pie", "-DPAST_LIBC"])
 def program(request: pytest.FixtureRequest, shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One that lies at one address has the variable `environ` itself."""
+    """One that lies at one address has the variable `environ` itself; another has code that might confine it."""
     made = tmp_path_factory.mktemp("executed") / "program"
-    options = filter(None, [request.param])
-    subprocess.run(["gcc", "-Wall", "-D_GNU_SOURCE", *options, "-o", made, "-x", "c", "-", "-x", "none",
+    subprocess.run(["gcc", "-Wall", "-D_GNU_SOURCE", request.param, "-o", made, "-x", "c", "-", "-x", "none",
                     f"-L{shim}/standin", "-lcuda", *OLDER_LIBC], input=PROGRAM, text=True, check=True)  # fmt: skip
     return made
 
