@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from gdbcuda.text.cplusplus import whole
 from gdbcuda.text.patterns import pattern
@@ -25,17 +25,18 @@ ESCAPED = pattern(rf"\$({'|'.join(ESCAPES)}|u([0-9a-f]{{1,5}}))\$")
 @functools.lru_cache(maxsize=65536)
 def demangled(name: str) -> str:
     """The name itself where it is none of C++'s, or there is no C++ runtime (a gdb that is linked statically)."""
-    if not name.startswith("_Z") or runtime() is None:
+    cplusplus = runtime() if name.startswith("_Z") else None
+    if cplusplus is None:
         return of_rust(name)
     import ctypes  # loaded when first used
 
     symbol, at, version = name.partition("@")
     status = ctypes.c_int()
-    text = runtime().__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
+    text = cplusplus.demangle(symbol.encode(), None, None, ctypes.byref(status))
     if status.value or not text:
         return begun(name)
     found = ctypes.cast(text, ctypes.c_char_p).value or b""
-    runtime().free(text)
+    cplusplus.free(text)
     return of_rust(found.decode(errors="replace")) + at + version
 
 
@@ -73,15 +74,23 @@ def begun(name: str) -> str:
     return "::".join(parts) + ("<...>" if name[at] == "I" else "")
 
 
+class Runtime(NamedTuple):
+    """Of C++: ``free`` is that of whose malloc it uses. Where a process has brought one of its own (jemalloc in
+    LD_PRELOAD, a sanitizer) that is not libc's, which the library itself is linked with."""
+
+    demangle: Any
+    free: Any
+
+
 @functools.cache
-def runtime() -> Any:
-    """The library with __cxa_demangle and free; None if gdb's Python cannot have it."""
+def runtime() -> Runtime | None:
+    """None if gdb's Python cannot have it."""
     try:
         import ctypes
 
-        library = ctypes.CDLL(LIBRARY)
-        library.__cxa_demangle.restype = ctypes.c_void_p
-        library.free.argtypes = [ctypes.c_void_p]
+        found = Runtime(ctypes.CDLL(LIBRARY).__cxa_demangle, ctypes.CDLL(None).free)
     except (ImportError, OSError, AttributeError):
         return None
-    return library
+    found.demangle.restype = ctypes.c_void_p
+    found.free.argtypes = [ctypes.c_void_p]
+    return found
