@@ -96,6 +96,7 @@ class Function:
     def __init__(self, symbol: str, api: str, text: str, types: Types, notes: ApiNotes) -> None:
         self.symbol = symbol
         self.api = api
+        self.text = text
         self._types = types
         self._notes = notes
         self._result, *self._parameters = text.split(";")

@@ -13,7 +13,7 @@ from gdbcuda.data_classes import dataclass
 from gdbcuda.gpu.causing import makes_work
 from gdbcuda.machine import abi
 from gdbcuda.memory import RecordedMemory
-from gdbcuda.rings import ring
+from gdbcuda.rings import prepared_words, ring
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_layout import (
     FLOATS,
@@ -77,6 +77,10 @@ class RecordedFunction:
 
 @functools.cache  # it is in several objects: a hook library has what the driver has
 def described(function: api.Function) -> tuple[int, ...]:
+    return prepared_words.of(function) or found_out(function)
+
+
+def found_out(function: api.Function) -> tuple[int, ...]:
     one, found = RecordedFunction(function), [0] * FUNCTION["SIZE"]
     pieces = [piece for place in abi.locate(function) for piece in place.pieces]
     found[FUNCTION["STACK"]] = abi.stack_words(function)
