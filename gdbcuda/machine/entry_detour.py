@@ -13,18 +13,20 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from gdbcuda.data_classes import dataclass
-from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, decode, instructions
+from gdbcuda.elf.code.x86_read import LONGEST_INSTRUCTION, Instruction, UnknownInstruction, decode, instructions
 from gdbcuda.machine.detour import NO_ROOM, Detour, NoDetour, falls_through, is_fixed_call, refuse_unmovable
 from gdbcuda.machine.trampoline import Test, Trampoline
 from gdbcuda.machine.unexecuted import Body
 from gdbcuda.machine.x86.x86_jumps import may_lead_anywhere, targets
-from gdbcuda.machine.x86.x86_write import JUMP_SIZE, Code
+from gdbcuda.machine.x86.x86_write import JUMP_SIZE, Code, jump
 
 THROUGH_REGISTER = re.compile(rb"\xff[\x20-\x24\x26\x27\x60-\x67\xa0-\xa7\xe0-\xe7]")  # not jmp *pointer(%rip)
 SHORT = re.compile(rb"(?=[\xe0-\xe3\xeb\x70-\x7f]([\x80-\xff]))", re.DOTALL)
 LONG = re.compile(rb"(?=[\xe8\xe9\x80-\x8f](..[\xf0-\xff]\xff))", re.DOTALL)  # backwards, within a megabyte
+LONGEST_COVERED = JUMP_SIZE - 1 + LONGEST_INSTRUCTION
 FIRST = 160  # bytes: a short jump from behind them leads no further back than 32
 
 
@@ -40,12 +42,17 @@ def plan(function: int, code: bytes, elsewhere: Body = ()) -> Detour:
 
 def covered(function: int, code: bytes) -> list[tuple[int, Instruction]]:
     """The instructions under the jump, with their addresses."""
+    return [(function + at, one) for at, one in first_instructions(code[:LONGEST_COVERED])]
+
+
+@lru_cache(maxsize=1 << 12)  # many functions begin as others do
+def first_instructions(code: bytes) -> tuple[tuple[int, Instruction], ...]:
     found: list[tuple[int, Instruction]] = []
     at = 0
     try:
         while at < JUMP_SIZE:
             one = decode(code, at)
-            found.append((function + at, one))
+            found.append((at, one))
             at += len(one.raw)
             if not falls_through(one) and at < JUMP_SIZE:
                 raise NoDetour(NO_ROOM)
@@ -55,7 +62,7 @@ def covered(function: int, code: bytes) -> list[tuple[int, Instruction]]:
         raise NoDetour(NO_ROOM)
     last = found[-1][1]
     refuse_unmovable([one for _, one in found if one is not last or not is_fixed_call(last)])
-    return found
+    return tuple(found)
 
 
 def last_that_may_jump_back(code: bytes, end: int) -> int:
@@ -94,6 +101,11 @@ def jumps(body: Body, function: int) -> Iterator[int]:
         yield from (to for to in targets([(at, one)]) if one.kind != "call" or to != function)
 
 
+def can_be_copied(found: Detour) -> bool:
+    """As most can: nothing in the instructions depends on where they are."""
+    return not found.moved[-1][1].kind and all(one.relative is None for _, one in found.moved)
+
+
 @dataclass(frozen=True)
 class FarSlot:
     """A slot that no jump reaches: its address is at the end of the function's code."""
@@ -104,6 +116,10 @@ class FarSlot:
 def onward(found: Detour, tests: Sequence[Test], slot: int | FarSlot, address: int) -> Trampoline:
     """The code that the recorder calls in the function's place; in front of it, where there are tests, what the entry
     jumps to: who passes one is recorded, who passes none goes on. ``hit``: who is recorded."""
+    if not tests and not isinstance(slot, FarSlot) and can_be_copied(found):
+        raw = b"".join(one.raw for _, one in found.moved)
+        raw += jump(address + len(raw), found.resume)
+        return Trampoline(address, raw, address + len(raw), address)
     code = Code()
     for test in tests:
         following = code.new_label()

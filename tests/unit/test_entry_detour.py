@@ -6,6 +6,7 @@ import pytest
 
 from gdbcuda.machine import entry_detour
 from gdbcuda.machine.detour import NoDetour
+from gdbcuda.machine.x86.x86_write import Code
 
 FUNCTION = 0x7F0000001000
 PROLOGUE = "55 4889e5 53"  # push %rbp; mov %rsp, %rbp; push %rbx: five bytes
@@ -46,3 +47,15 @@ def test_an_entry_that_can_jump(code: str, moved: int) -> None:
 def test_an_entry_that_cannot(code: str, why: str) -> None:
     with pytest.raises(NoDetour, match=why):
         plan(code)
+
+
+@pytest.mark.parametrize(
+    "code", [f"{PROLOGUE} c3", f"{MOVE} c3", "488d0500100000 c3", "0f8400010000 c3", "4889f2 90 c3"]
+)
+def test_what_is_copied_is_what_would_be_written(code: str) -> None:
+    """Most entries are copied as they are; all others are written anew."""
+    found = entry_detour.plan(FUNCTION, bytes.fromhex(code.replace(" ", "")))
+    written, address = Code(), FUNCTION + 0x100000
+    found.pass_by(written)
+    made = entry_detour.onward(found, (), 0, address)
+    assert made.raw == written.assemble(address) and made.onward == address and made.hit == address + len(made.raw)

@@ -13,6 +13,7 @@ from gdbcuda.data_classes import dataclass
 PREFIXES = frozenset(b"\x66\x67\xf2\xf3\x2e\x36\x3e\x26\x64\x65\xf0")
 INVALID = frozenset(b"\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\x82\x9a\xea\xce\xd4\xd5\xd6")
 UNDEFINED = frozenset(b"\x0a\x0c\x24\x25\x26\x27\x36\x39\x3b\x3c\x3d\x3e\x3f\x78\x79\x7a\x7b")  # behind 0f
+LONGEST_INSTRUCTION = 15  # bytes
 
 
 class UnknownInstruction(Exception):
@@ -85,7 +86,7 @@ class Reader:
             self.wide = bool(byte & 8)
             byte = self.take()
         self.opcode(byte)
-        if self.at - self.start > 15:
+        if self.at - self.start > LONGEST_INSTRUCTION:
             raise UnknownInstruction("too long")
         return Instruction(self.code[self.start : self.at], self.kind, self.relative)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gdb
 
+from gdbcuda.elf.code.x86_read import LONGEST_INSTRUCTION
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.host.inferiors import PerInferior
@@ -20,7 +21,6 @@ from gdbcuda.text.patterns import pattern
 LENT = ("rcx", "rbx", "rbp", "rsi", "rdi")  # gdb takes the first that the instruction does not name
 KEPT = ("rax", "rdx", "r8", "r9", "r10", "r11")
 FROM_OWN_PLACE = pattern(r"[(\[]%?rip\b")
-LONGEST_INSTRUCTION = 15  # bytes
 MOST = 4  # arrivals of a thread: signal handlers make calls too
 
 Arrivals = dict[tuple[int, int], tuple[int, ...]]  # by program counter and stack pointer: what was in registers

@@ -10,7 +10,6 @@ from gdbcuda.elf.code import x86_read
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.frames import frames
-from gdbcuda.live.threads.lent_registers import LONGEST_INSTRUCTION
 from gdbcuda.machine.x86 import x86_jumps
 
 
@@ -31,5 +30,5 @@ def code_at(address: int) -> bytes:
     """Up to the end of a page that may be the last."""
     memory = process.InferiorMemory()
     with suppress(Unreadable):
-        return bytes(memory.read(address, LONGEST_INSTRUCTION))
-    return bytes(memory.read(address, min(LONGEST_INSTRUCTION, -address % 4096)))
+        return bytes(memory.read(address, x86_read.LONGEST_INSTRUCTION))
+    return bytes(memory.read(address, min(x86_read.LONGEST_INSTRUCTION, -address % 4096)))
