@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from gdbcuda.api import vendor
 from gdbcuda.data_classes import dataclass
@@ -44,8 +45,19 @@ class OwnCalls:
         return MAKES.format(os.path.basename(self.name))
 
 
-Site = tuple[int, bytes]  # the address of what may be a system call, and the code in front of it with its own two bytes
-SITES: PerInferior[dict[tuple[str, int], list[Site]]] = PerInferior(dict)  # by name and base
+class SystemCallSite:
+    """What may be a system call. ``code``: in front of it, with its own two bytes."""
+
+    def __init__(self, address: int, code: bytes) -> None:
+        self.address, self.code = address, code
+
+    @cached_property
+    def number(self) -> int | None:
+        """By the instructions of the function that it is in, read once whatever is looked for."""
+        return x86_syscalls.number_at(*detours.function_up_to(self.address))
+
+
+SITES: PerInferior[dict[tuple[str, int], list[SystemCallSite]]] = PerInferior(dict)  # by name and base
 KNOWN: PerInferior[dict[tuple[Wanted, str, int], OwnCalls]] = PerInferior(dict)  # by name and base
 
 
@@ -79,7 +91,7 @@ def look(wanted: Wanted, image: Image) -> OwnCalls:
     return OwnCalls(name, known, any(at not in known for at, _ in found))
 
 
-def scanned(name: str, base: int, ranges: Sequence[tuple[int, int]]) -> list[Site]:
+def scanned(name: str, base: int, ranges: Sequence[tuple[int, int]]) -> list[SystemCallSite]:
     """Read once, whatever is looked for: the code of some objects is 60 MB."""
     known = SITES()
     if (name, base) not in known:
@@ -88,26 +100,20 @@ def scanned(name: str, base: int, ranges: Sequence[tuple[int, int]]) -> list[Sit
     return known[name, base]
 
 
-def sites(start: int, end: int) -> Iterator[Site]:
+def sites(start: int, end: int) -> Iterator[SystemCallSite]:
     try:
         code = process.original_code(start, end - start)
     except Unreadable:
         return
     for at in x86_syscalls.offsets(code):
-        yield start + at, code[max(0, at - NEAR) : at + len(SYSCALL)]
+        yield SystemCallSite(start + at, code[max(0, at - NEAR) : at + len(SYSCALL)])
 
 
-def calls(wanted: Wanted, found: Sequence[Site], is_exact: bool) -> Iterator[tuple[int, bool]]:
+def calls(wanted: Wanted, found: Sequence[SystemCallSite], is_exact: bool) -> Iterator[tuple[int, bool]]:
     """(where it is, whether that is surely an instruction)."""
-    for address, code in found:
-        at = len(code) - len(SYSCALL)
-        if is_exact and is_one(wanted, address):
-            yield address, True
-        elif x86_syscalls.is_marked(wanted, code, at):
-            yield address, bool(x86_syscalls.behind_number(wanted, code, at))
-
-
-def is_one(wanted: Wanted, address: int) -> bool:
-    """By the instructions of the function that it is in."""
-    code, offset = detours.function_up_to(address)
-    return x86_syscalls.may_be(wanted, code, offset)
+    for one in found:
+        at = len(one.code) - len(SYSCALL)
+        if is_exact and one.number in (None, *wanted.numbers):
+            yield one.address, True
+        elif x86_syscalls.is_marked(wanted, one.code, at):
+            yield one.address, bool(x86_syscalls.behind_number(wanted, one.code, at))

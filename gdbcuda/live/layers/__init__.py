@@ -125,7 +125,12 @@ def layer_beside(name: str, hooks: tuple[MeantFile, ...]) -> str:
 
 def layer_of(address: int, function: str = "") -> str:
     """Layer of a code address. A runtime function found inside the program is its static cudart."""
-    layer = layer_of_object(process.object_of(address))
+    return layer_within(process.object_of(address), address, function)
+
+
+def layer_within(file: str, address: int, function: str) -> str:
+    """The same where it is known in which object."""
+    layer = layer_of_object(file)
     return "runtime" if layer == "app" and function and is_static_runtime(address, function) else layer
 
 

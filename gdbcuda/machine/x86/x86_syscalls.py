@@ -24,6 +24,7 @@ REX_R, REX_B, POP = 4, 1, range(0x58, 0x60)
 KEPT_BY_CALLS = (RBX, RBP, 12, 13, 14, 15)
 ZERO = re.compile(rb"\x48?[\x31\x33]\xc0")  # xor %eax, %eax
 MOST_BEFORE = 24  # instructions
+NO_CALL = -1
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ CLONING = having(SYS_CLONE, SYS_VFORK, SYS_CLONE3)
 ENDING = having(SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT)  # the process, or its memory
 
 
-def may_be(wanted: Wanted, code: bytes, offset: int = 0) -> bool:
-    """Is the instruction at that offset of a function a system call that may be one of these? Where its number comes
-    from elsewhere it may."""
+def number_at(code: bytes, offset: int) -> int | None:
+    """Which system call is at that offset of a function; None where its number comes from elsewhere, NO_CALL where none
+    is there."""
     before = in_front(code, offset)
     is_one = before is not None and code[offset:].startswith(SYSCALL)
-    return is_one and number(before or []) in (None, *wanted.numbers)
+    return number(before or []) if is_one else NO_CALL
 
 
 def in_front(code: bytes, offset: int) -> list[Instruction] | None:

@@ -124,9 +124,20 @@ def loader_name(found: str) -> str:
 @until_objects_change
 def objfile_of(file: str) -> gdb.Objfile | None:
     """What gdb has read of the object with that name (the loader's, or the program's file name)."""
-    known = [(one, strip_prefix(one.filename)) for one in gdb.objfiles() if one.filename and one.owner is None]
-    exact = [one for one, name in known if name == file]
-    return next(iter(exact or [one for one, name in known if loader_name(name) == file]), None)
+    known, end = objfiles(), os.path.basename(file)
+    if file in known:
+        return known[file]
+    return next((one for name, one in known.items() if name.endswith(end) and loader_name(name) == file), None)
+
+
+@until_objects_change
+def objfiles() -> dict[str, gdb.Objfile]:
+    """By name, the first of each: a process asks for each of its objects at each load."""
+    found: dict[str, gdb.Objfile] = {}
+    for one in gdb.objfiles():
+        if one.filename and one.owner is None:
+            found.setdefault(strip_prefix(one.filename), one)
+    return found
 
 
 def is_file_of(found: str, name: str) -> bool:

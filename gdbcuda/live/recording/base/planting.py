@@ -35,7 +35,8 @@ def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterat
     found.update(hidden(linkage, file, wanted - set(found.values())))
     found.update(answers(linkage, wanted))
     for address, name in found.items():
-        layer = layers.layer_of(address, name)
+        is_within = linkage.image.holds(address)
+        layer = layers.layer_within(file, address, name) if is_within else layers.layer_of(address, name)
         if layer != "system" and (not places or any(layers.matches(place, layer, file) for place in places)):
             yield PlantingSpot(address, name, layer, file)
 
