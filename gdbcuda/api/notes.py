@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from gdbcuda.errors import UserError
 from gdbcuda.text.patterns import pattern
@@ -121,6 +121,13 @@ class ApiNotes:
         """Lines with a glob for that name. Only those that begin as it does are compared."""
         heads = (self._globs.get(base[:end], ()) for end in self._head_lengths if end <= len(base))
         return sorted(index for globs in heads for index, pattern in globs if not pattern or matches(base, pattern))
+
+    def who_may_have(self, role: str) -> Callable[[str, str], bool]:
+        """Tells, by symbol and base name, whether a line with that role speaks of a function: most need not be read."""
+        named = [one for _, (names, *rest) in self._cut() if rest[:1] == [role] for one in names.split("|")]
+        globs = [one for one in named if "*" in one]
+        exact = {*named}
+        return lambda symbol, base: base in exact or symbol in exact or any(matches(base, one) for one in globs)
 
     def releases(self, base: str) -> tuple[str, ...]:
         self._cut()

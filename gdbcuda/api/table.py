@@ -119,6 +119,12 @@ class Table:
         """The function of exactly that ELF symbol, the extras included."""
         return self.functions.get(symbol) or self.extras.get(symbol)
 
+    def of_role(self, role: str) -> list[Function]:
+        """The functions, without the extras, that are about that."""
+        may_have = self._notes.who_may_have(role)
+        found = (self.functions[symbol] for symbol in self.functions if may_have(symbol, base_name(symbol)))
+        return [one for one in found if one.role == role]
+
     def find(self, pattern: str, *, prefix: bool = False) -> list[Function]:
         """An exact suffixed symbol gives that one; a base name all its variants, the one without suffix
         first; a glob, or with `prefix` the beginning of a name, all that match."""

@@ -40,7 +40,7 @@ def left_out(symbols: Collection[str], table: api.Table, is_some: bool) -> froze
 @lru_cache(maxsize=4)  # asked for at each load
 def of_families(symbols: frozenset[str], table: api.Table, is_some: bool) -> frozenset[str]:
     bases = {api.base_name(symbol) for symbol in symbols}
-    allocators = {f.base: f.released_by for f in table.functions.values() if f.role == "alloc"}
+    allocators = {function.base: function.released_by for function in table.of_role("alloc")}
     found = set()
     for allocator, releases in allocators.items():
         if allocator in bases or bases.intersection(releases):

@@ -168,3 +168,9 @@ def test_a_line_that_means_nothing_is_reported_with_its_number(tmp_path: Path, l
     path.write_text(f"# one\n{line}\n")
     with pytest.raises(UserError, match=r"notes.txt:2: "):
         ApiNotes(str(path)).of("f", "f")
+
+
+@pytest.mark.parametrize("role", sorted({one.role for one in FUNCTIONS}))
+def test_functions_of_a_role_without_reading_all_notes(role: str) -> None:
+    for table in TABLES:
+        assert table.of_role(role) == [one for one in table.functions.values() if one.role == role]

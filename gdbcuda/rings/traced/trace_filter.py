@@ -14,7 +14,7 @@ from gdbcuda.rings.ring_functions import RecordedFunction
 def memory_names(table: api.Table) -> set[str]:
     """Base names of what hands out memory and takes it back. The ledger has to know where some of their calls are
     left out."""
-    allocators = (one for one in table.functions.values() if one.role == "alloc")
+    allocators = table.of_role("alloc")
     return {name for one in allocators for name in (one.base, *one.released_by)}
 
 
