@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -60,6 +61,21 @@ def test_unknown(raw: str) -> None:
 
 
 @needs_objdump
+def test_what_is_remembered_by_its_first_bytes_reads_as_without(shim: Path) -> None:
+    """At each offset, also within instructions; and where the bytes end too soon."""
+    alike = bytes.fromhex("660f1f440000 660f1f840000000000 488b042544332211 488b0424")
+    raw = alike + (shim / "libgdbcuda.so").read_bytes()[0x1000:0x2000]
+    for code in [raw[at : at + size] for at in range(len(raw) - 16) for size in (16, at % 9)]:
+        assert told(x86_read.decode, code) == told(lambda raw: x86_read.Reader(raw, 0).instruction(), code), code.hex()
+
+
+def told(read: Callable[[bytes], x86_read.Instruction], code: bytes) -> x86_read.Instruction | None:
+    try:
+        return read(code)
+    except (x86_read.UnknownInstruction, IndexError):
+        return None
+
+
 def test_written_code_reads_as_meant(tmp_path: Path) -> None:
     code = Code()
     code.instruction(b"\x3b", RSI, CodeConstant(1 << 40))

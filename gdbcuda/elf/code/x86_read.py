@@ -14,6 +14,7 @@ PREFIXES = frozenset(b"\x66\x67\xf2\xf3\x2e\x36\x3e\x26\x64\x65\xf0")
 INVALID = frozenset(b"\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\x82\x9a\xea\xce\xd4\xd5\xd6")
 UNDEFINED = frozenset(b"\x0a\x0c\x24\x25\x26\x27\x36\x39\x3b\x3c\x3d\x3e\x3f\x78\x79\x7a\x7b")  # behind 0f
 LONGEST_INSTRUCTION = 15  # bytes
+CUT = "the bytes end inside an instruction at offset {}"
 
 
 class UnknownInstruction(Exception):
@@ -47,24 +48,46 @@ def instructions(code: bytes, start: int = 0) -> Iterator[tuple[int, Instruction
         at += len(found.raw)
 
 
+HEAD, MOST_HEADS = 3, 1 << 16  # bytes, and how many are kept
+_shapes: dict[bytes, tuple[int, str, tuple[int, int] | None]] = {}  # by the first bytes, where these tell
+
+
 def decode(code: bytes, at: int = 0) -> Instruction:
-    reader = Reader(code, at)
+    head = code[at : at + HEAD]
     try:
-        return reader.instruction()
+        size, kind, relative = _shapes[head]
+        raw = code[at : at + size]
+    except KeyError:
+        return remembered(head, Reader(code, at))
+    if len(raw) < size:
+        raise UnknownInstruction(CUT.format(at))
+    return Instruction(raw, kind, relative)
+
+
+def remembered(head: bytes, reader: Reader) -> Instruction:
+    """Nearly all instructions begin as an earlier one did."""
+    try:
+        found = reader.instruction()
     except IndexError:
-        raise UnknownInstruction(f"the bytes end inside an instruction at offset {at}") from None
+        raise UnknownInstruction(CUT.format(reader.start)) from None
+    if reader.seen <= reader.start + HEAD:
+        if len(_shapes) >= MOST_HEADS:
+            _shapes.clear()
+        _shapes[head] = len(found.raw), found.kind, found.relative
+    return found
 
 
 class Reader:
     def __init__(self, code: bytes, start: int) -> None:
         self.code, self.start, self.at = code, start, start
+        self.seen = start  # behind the last byte that decided anything
         self.narrow = self.wide = False  # the prefixes 66 and REX.W
         self.short_address = False
         self.kind = ""
         self.relative: tuple[int, int] | None = None
 
     def take(self) -> int:
-        self.at += 1
+        self.at = self.seen = self.at + 1
         return self.code[self.at - 1]
 
     def skip(self, count: int) -> None:
