@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -77,7 +78,8 @@ class Program:
     contexts: list[bytes] = field(default_factory=list)  # of the thread that calls
     answers: dict[object, list[Any]] = field(default_factory=dict)  # of the driver (calling/remembered.py)
     copy: int = 0  # the process number of the copy that is told
-    _answers: bytes = b""
+    _lines: deque[bytes] = field(default_factory=deque)  # that have come
+    _rest: bytes = b""  # of a line that has not come whole
     _seen_until: int = 0
 
     def __post_init__(self) -> None:
@@ -114,10 +116,9 @@ class Program:
         return [self.answer() for _ in commands]
 
     def answer(self) -> str:
-        if b"\n" not in self._answers:
+        if not self._lines:
             self.wait_for_line()
-        line, _, self._answers = self._answers.partition(b"\n")
-        text = line.decode(errors="replace")
+        text = self._lines.popleft().decode(errors="replace")
         if not text.startswith(ENDINGS):
             return text
         if text.startswith("crash "):
@@ -127,14 +128,15 @@ class Program:
 
     def wait_for_line(self) -> None:
         deadline = time.monotonic() + self.patience
-        while b"\n" not in self._answers:
+        while not self._lines:
             ready, _, _ = select.select([self.channel], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 self.stop()
                 raise Hung(self.patience)
             with suppress(ConnectionError):
                 more = self.channel.recv(1 << 16)
-                self._answers += more
+                *lines, self._rest = (self._rest + more).split(b"\n")
+                self._lines.extend(lines)
                 if more:
                     continue
             raise Ended(self.how_it_ended())

@@ -34,8 +34,9 @@ def places(program: Program, targets: Iterable[HookTarget]) -> dict[HookTarget, 
 def code(program: Program, found: Mapping[HookTarget, LoadedPlace]) -> dict[HookTarget, str]:
     """The first bytes at each place."""
     there = {target: place.address for target, place in found.items() if place.address and place.path}
-    told = program.tell(*(f"code {address:x} {ENTRY:x}" for address in there.values()))
-    return dict(zip(there, told))
+    addresses = list(dict.fromkeys(there.values()))  # most functions have two ways to one place
+    told = dict(zip(addresses, program.tell(*(f"code {address:x} {ENTRY:x}" for address in addresses))))
+    return {target: told[address] for target, address in there.items()}
 
 
 def patched(ours: Mapping[HookTarget, str], theirs: Mapping[HookTarget, str]) -> set[HookTarget]:
