@@ -6,13 +6,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from scenario import Scenario
 
 # Each thread counts up in its sizes, and sees that its registers and its errno are as they were.
@@ -117,8 +117,7 @@ def working(local: Scenario, compile_c) -> Iterator:
 
 
 def gdbcuda(*words: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gdbcuda", *map(str, words)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
+    return run_gdbcuda(*words, timeout=300)
 
 
 def calls(folder: Path, are_lost: bool = False) -> list[Any]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from guard_programs import RESOLVER
 from scenario import Scenario, skip_if_syscall_is_not_watched
 from test_fast_log import lists_locations
@@ -36,8 +35,7 @@ def test_a_program_that_confines_itself(local: Scenario, compile_c, tmp_path: Pa
     assert f"{most} calls kept" in text, text
     made = "made where the program may read no clock (strict seccomp)"
     assert (f"\n100 calls were {made}.\n" in text) == (how == "strict"), text
-    read = subprocess.run([sys.executable, "-m", "gdbcuda", "log", "show", str(tmp_path / "log")],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    read = run_gdbcuda("log", "show", tmp_path / "log", check=True)
     assert (f"100 x a call that was {made}" in read.stderr) == (how == "strict"), read.stderr
 
 

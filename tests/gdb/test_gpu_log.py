@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_cupti import cupti, needs_cupti
-from scenario import ROOT, Scenario
+from forking_gdbcuda import run_gdbcuda
+from scenario import Scenario
 from test_fast_log import lists_locations
 
 __all__ = ["cupti"]  # the fixture
@@ -19,8 +19,7 @@ pytestmark = [needs_cupti, pytest.mark.skipif(platform.machine() != "x86_64", re
 
 
 def logged(view: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, "--json", str(folder)], capture_output=True,
-                          text=True, cwd=ROOT, check=True)  # fmt: skip
+    return run_gdbcuda("log", view, "--json", folder, check=True)
 
 
 def shown(folder: Path) -> list[dict[str, Any]]:

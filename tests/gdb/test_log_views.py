@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import log_files
+from forking_gdbcuda import run_gdbcuda
 from idle_gdb import IdleGdb
 from log_files import alloc_of, free_of
 from scenario import Scenario
@@ -144,8 +143,7 @@ def test_every_view_of_the_shell_takes_what_gdb_has_written(scenario: Scenario, 
     scenario.run("test_alloc", f"cuda-log start --memory --to {log}", "RUN")
 
     def shell(view: str, *words: str) -> str:
-        return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, str(log), *words], check=True,
-                              capture_output=True, text=True).stdout  # fmt: skip
+        return run_gdbcuda("log", view, log, *words, check=True).stdout
 
     events = json.loads(shell("export"))["traceEvents"]
     assert [one["args"]["name"] for one in events if one["name"] == "process_name"] == ["test_alloc"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from scenario import Scenario
 
 WRONG = """
@@ -270,4 +269,4 @@ def test_blocks_from_before_the_log_are_no_bad_frees(scenario: Scenario, tmp_pat
 
 
 def shell(*words: str) -> str:
-    return subprocess.run([sys.executable, "-m", "gdbcuda", *words], capture_output=True, text=True, check=True).stdout
+    return run_gdbcuda(*words, check=True).stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import gradients
 import interpreters_here
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from scenario import GDB, ROOT, Scenario, execute
 
 SCRIPT = ROOT / "shim" / "sample" / "train.py"
@@ -99,9 +99,8 @@ def test_the_log_names_the_lines(local: Scenario, tmp_path: Path) -> None:
     assert f"by allocate at train.py:{ASKS}" in last and f"         from main at train.py:{STEPS}\n" in last
     assert loading.count("cuMemAlloc_v2(") == 1 and "bytesize=67108864" in loading
     assert f"allocate at train.py:{ASKS}" in leaks
-    shown = ["log", "show", str(log), "--function", "cuMemAlloc", "--last", "1", "--json"]
-    line = [sys.executable, "-m", "gdbcuda", *shown]
-    call = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    shown = run_gdbcuda("log", "show", log, "--function", "cuMemAlloc", "--last", "1", "--json", check=True)
+    call = json.loads(shown.stdout)
     assert call["python"] == {"function": "allocate", "object": str(SCRIPT), "line": ASKS, "layer": "app",
                               "source": f"train.py:{ASKS}"}  # fmt: skip
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from forking_gdbcuda import run_gdbcuda
 from shim_support import ROOT, clean_environment
 
 BEGIN = """\
@@ -154,11 +155,13 @@ class AbFiles:
                 "PYTHONPATH": str(ROOT)}  # fmt: skip
 
     def line(self, *words: object, program: Path | None = None) -> list[str]:
-        return [sys.executable, "-m", "gdbcuda", "ab", *map(str, words), "--", str(program or self.program)]
+        return [sys.executable, "-m", "gdbcuda", *self.words(*words, program=program)]
+
+    def words(self, *words: object, program: Path | None) -> list[str]:
+        return ["ab", *map(str, words), "--", str(program or self.program)]
 
     def ab(self, *words: object, stdin: str = "", program: Path | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.line(*words, program=program), capture_output=True, text=True,
-                              env=self.environment(), input=stdin, timeout=120)  # fmt: skip
+        return run_gdbcuda(*self.words(*words, program=program), env=self.environment(), input=stdin)
 
     def data(self, *words: object, stdin: str = "", program: Path | None = None) -> dict[str, Any]:
         done = self.ab(*words, "--json", stdin=stdin, program=program)

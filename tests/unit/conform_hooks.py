@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shim_support import ROOT, clean_environment
+from forking_gdbcuda import run_gdbcuda
+from shim_support import clean_environment
 
 from gdbcuda.compare.findings import Allowed
 from gdbcuda.shell.conform import cases as conform_cases
@@ -45,8 +46,7 @@ class ConformFiles:
         return [sys.executable, "-m", "gdbcuda", "conform", *map(str, words)]
 
     def run(self, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*words), capture_output=True, text=True, cwd=ROOT,
-                              env={**clean_environment(), **environment}, timeout=1200)  # fmt: skip
+        return run_gdbcuda("conform", *words, env={**clean_environment(), **environment}, timeout=1200)
 
     def data(self, *words: str | Path) -> Any:
         done = self.run(*words, "--json")

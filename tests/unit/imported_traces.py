@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shim_support import ROOT
+from forking_gdbcuda import run_gdbcuda
 
 from gdbcuda.log.foreign import importing
 
@@ -17,8 +17,7 @@ GDBCUDA = (sys.executable, "-m", "gdbcuda")
 def imported(tmp_path: Path, name: str, text: str | bytes) -> tuple[subprocess.CompletedProcess[str], Path]:
     trace, log = tmp_path / name, tmp_path / "calls.jsonl"
     trace.write_bytes(text if isinstance(text, bytes) else text.encode())
-    line = [*GDBCUDA, "log", "import", str(trace), "-o", str(log)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT), log
+    return run_gdbcuda("log", "import", trace, "-o", log), log
 
 
 def log_of(trace: Path, name: str = "calls.jsonl") -> Path:
@@ -29,7 +28,7 @@ def log_of(trace: Path, name: str = "calls.jsonl") -> Path:
 
 
 def shown(log: Path) -> list[dict[str, Any]]:
-    done = subprocess.run([*GDBCUDA, "log", "show", "--json", str(log)], capture_output=True, text=True, cwd=ROOT)
+    done = run_gdbcuda("log", "show", "--json", log)
     assert (done.returncode, done.stderr) in ((0, ""), (0, f"gdbcuda: {log}: a call without its end\n"))
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import interpreters_here
 import log_files
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from log_files import call, failed
-from shim_support import ROOT
 from traced_programs import Trace, needs_recorder, trace
 
 from gdbcuda.calls.record import Call
@@ -40,8 +39,7 @@ int main(void)
 
 def captured(folder: Path, *calls: Call) -> dict[int, str]:
     path = log_files.write(folder / "calls.jsonl", list(calls))
-    line = [sys.executable, "-m", "gdbcuda", "log", "show", "--json", str(path)]
-    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True)
+    done = run_gdbcuda("log", "show", "--json", path, check=True)
     return {one["number"]: one["captured"] for one in map(json.loads, done.stdout.splitlines()) if "captured" in one}
 
 

@@ -6,13 +6,12 @@ import gzip
 import json
 import random
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from imported_traces import GDBCUDA, export_of_nsys, imported, log_of, of_memory, shown
-from shim_support import ROOT
+from forking_gdbcuda import run_gdbcuda
+from imported_traces import export_of_nsys, imported, log_of, of_memory, shown
 
 from gdbcuda.errors import UserError
 from gdbcuda.log.foreign import importing
@@ -97,7 +96,7 @@ OURS = """{"gdbcuda_log":1,"phase":"H","version":"0.1.0","started":0.0,"program"
 def test_our_own_export_comes_back(tmp_path: Path) -> None:
     (tmp_path / "first.jsonl").write_text(OURS)
     first = tmp_path / "first.jsonl"
-    exported = subprocess.run([*GDBCUDA, "log", "export", str(first)], capture_output=True, text=True, cwd=ROOT).stdout
+    exported = run_gdbcuda("log", "export", first).stdout
     _, again = imported(tmp_path, "exported.json", exported)
     names = ("name", "layer", "parent", "thread", "arguments", "out", "result", "status", "ended")
     before, after = ([[call.get(name) for name in names] for call in shown(one)] for one in (first, again))
@@ -117,8 +116,7 @@ def test_what_is_said_of_clocks_may_make_no_sense(other: object) -> None:
 def test_lines_of_begins_and_ends_alone(tmp_path: Path) -> None:
     """For tools that know no other line; and they come back with the layers they had."""
     (tmp_path / "first.jsonl").write_text(OURS)
-    line = [*GDBCUDA, "log", "export", "--format", "begin-end", str(tmp_path / "first.jsonl")]
-    text = subprocess.run(line, capture_output=True, text=True, cwd=ROOT).stdout
+    text = run_gdbcuda("log", "export", "--format", "begin-end", tmp_path / "first.jsonl").stdout
     begun: dict[int, dict[str, Any]] = {}
     for event in map(json.loads, text.splitlines()):
         known = begun.setdefault(event["op_id"], event) if event["phase"] == "B" else begun.pop(event["op_id"])
@@ -137,10 +135,9 @@ def test_who_called_comes_back_with_our_export(tmp_path: Path) -> None:
                "args": {"dptr": {"address": "0x10", "value": hex(4096 << number)}, "bytesize": 64, "caller": name}}
               for number, name in enumerate(names)]  # fmt: skip
     _, log = imported(tmp_path, "trace.json", json.dumps({"traceEvents": events}))
-    told = subprocess.run([*GDBCUDA, "log", "show", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    told = run_gdbcuda("log", "show", log).stdout
     assert [line.partition("  by ")[2] for line in told.splitlines()] == names
-    line = [*GDBCUDA, "log", "memory", "--view", "leaks", str(log)]
-    leaks = subprocess.run(line, capture_output=True, text=True, cwd=ROOT).stdout
+    leaks = run_gdbcuda("log", "memory", "--view", "leaks", log).stdout
     assert re.search(r"^ +2  128 +cuMemAlloc_v2 +step at train.py:34 ", leaks, re.MULTILINE)
 
 
@@ -160,7 +157,7 @@ def test_a_trace_that_is_packed(tmp_path: Path) -> None:
 def test_every_view_reads_what_was_imported(tmp_path: Path, view: str) -> None:
     export_of_nsys(tmp_path / "report.sqlite")
     log = log_of(tmp_path / "report.sqlite")
-    done = subprocess.run([*GDBCUDA, "log", view, str(log)], capture_output=True, text=True, cwd=ROOT)
+    done = run_gdbcuda("log", view, log)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from imported_traces import GDBCUDA, WAITS_OF_NSYS, export_of_nsys, imported, log_of, of_memory, of_two_processes, shown
-from shim_support import ROOT
+from forking_gdbcuda import run_gdbcuda
+from imported_traces import WAITS_OF_NSYS, export_of_nsys, imported, log_of, of_memory, of_two_processes, shown
 
 from gdbcuda.errors import UserError
 from gdbcuda.log import progress
@@ -54,7 +53,7 @@ def test_waits_and_devices_of_nsys(tmp_path: Path) -> None:
         ("wait", "cudaMemcpy", None)]  # fmt: skip
     text = log.read_text()
     assert '"name":"GPU waits of thread 4712"' in text and '"program":"/usr/bin/train"' in text
-    on_gpu = subprocess.run([*GDBCUDA, "log", "gpu", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    on_gpu = run_gdbcuda("log", "gpu", log).stdout
     assert on_gpu.startswith("1 kernel, 1 copy, 4 waits\nGPU 0 (NVIDIA B): "), on_gpu
 
 
@@ -70,7 +69,7 @@ def test_work_of_one_stream_at_one_time_is_not_in_each_other(tmp_path: Path) -> 
     assert [(one["name"], one["parent"]) for one in kernels] == [("void add<...>(int*)", None)] * 2
     assert kernels[0]["arguments"]["kernel"].startswith("void add<int, int, ")
     assert '"name":"GPU 0 stream 7 (2)"' in log.read_text()
-    on_gpu = subprocess.run([*GDBCUDA, "log", "gpu", "--json", str(log)], capture_output=True, text=True, cwd=ROOT)
+    on_gpu = run_gdbcuda("log", "gpu", "--json", log)
     (stream,) = json.loads(on_gpu.stdout)["streams"]
     assert (stream["stream"], stream["pieces"]) == ("GPU 0 stream 7", 3)
 
@@ -81,7 +80,7 @@ def test_an_import_comes_back_from_our_export(tmp_path: Path) -> None:
               f"{WAITS_OF_NSYS}INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES "
               f"(600, 700, 0, 7, 5, {4711 << 24}, 2)")  # fmt: skip
     log = log_of(tmp_path / "report.sqlite")
-    text = subprocess.run([*GDBCUDA, "log", "export", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    text = run_gdbcuda("log", "export", log).stdout
     (tmp_path / "trace.json").write_text(text)
     again = log_of(tmp_path / "trace.json", "again.jsonl")
     found = [[(one["arguments"], one["out"]) for one in shown(one)] for one in (log, again)]
@@ -142,7 +141,7 @@ def test_what_nsys_exports_of_two_processes_with_graphs(tmp_path: Path) -> None:
     names = {one["details"]["pid"]: one["details"]["name"] for one in lines
              if one.get("name") == "thread" and one["details"]["lwp"]}  # fmt: skip
     assert names == {100: "pt_main_thread", 200: "pt_main_thread"}
-    on_gpu = subprocess.run([*GDBCUDA, "log", "gpu", str(log)], capture_output=True, text=True, cwd=ROOT).stdout
+    on_gpu = run_gdbcuda("log", "gpu", log).stdout
     assert on_gpu.startswith("2 kernels, 2 graphs\n"), on_gpu
     for pid in (100, 200):
         assert f"\nGPU 0 of process {pid}: 0.85 us from its first work to its last, busy 88 %" in on_gpu, on_gpu
@@ -157,8 +156,7 @@ def test_the_memory_that_nsys_knows_of(tmp_path: Path) -> None:
         "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (9, 0, 0, 0, 4096, 0, 4096, 5, 0, 'table', 0)")  # fmt: skip
     done, log = imported(tmp_path, "again.sqlite", (tmp_path / "report.sqlite").read_bytes())
     assert "2 x memory that no call of the trace hands out or takes back" in done.stderr
-    text = subprocess.run([*GDBCUDA, "log", "memory", "--view", "live", "--json", str(log)], capture_output=True,
-                          text=True, cwd=ROOT).stdout  # fmt: skip
+    text = run_gdbcuda("log", "memory", "--view", "live", "--json", log).stdout
     found = json.loads(text)
     assert [(one["address"], one["bytes"], one["kind"], one["device"]) for one in found["live"]] == [
         ("0x7f0100000000", 1 << 20, "device", 1), ("0x7f0200000000", 65536, "array", 0)]  # fmt: skip

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 
 from gdbcuda.errors import UserError
 from gdbcuda.manual import cli, inline, markdown_blocks, plain, search
@@ -190,8 +191,7 @@ def test_everything_that_a_page_says_is_found() -> None:
 
 
 def gdbcuda_help(*words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gdbcuda", "help", *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=FOLDER.parent.parent)
+    return run_gdbcuda("help", *words)
 
 
 def test_help_in_a_shell_lists_the_pages() -> None:

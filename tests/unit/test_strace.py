@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from shim_support import OLDER_LIBC, ROOT, clean_environment
 from traced_programs import needs_recorder
 
@@ -81,14 +83,12 @@ def test_lines_that_are_anything() -> None:
 
 def strace(tmp_path: Path, *words: str, **more: str) -> tuple[subprocess.CompletedProcess[str], Path]:
     log = tmp_path / "kernel.jsonl"
-    line = [*GDBCUDA, "trace", "--with", "strace", "-o", str(log), *words]
     environment = {**clean_environment(), "PYTHONPATH": str(ROOT), **more}
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment, stdin=subprocess.PIPE), log
+    return run_gdbcuda("trace", "--with", "strace", "-o", log, *words, env=environment, cwd=os.getcwd()), log
 
 
 def view(name: str, *files: Path | str) -> list[dict[str, Any]]:
-    line = [*GDBCUDA, "log", name, "--json", *map(str, files)]
-    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True)
+    done = run_gdbcuda("log", name, "--json", *files, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -115,8 +115,7 @@ def test_which_call_makes_which_system_calls(shim: Path, tmp_path: Path) -> None
     (cost,) = [row for row in view("kernel", calls, log) if row["system_calls"]]
     assert (cost["function"], cost["layer"], cost["calls"], cost["ioctls"], cost["system_calls"]) == (
         "cuMemAlloc_v2", "hook", 3, 6, 7)  # fmt: skip
-    told = subprocess.run([*GDBCUDA, "log", "kernel", "-o", str(joined), str(calls), str(log)], cwd=ROOT, check=True,
-                          capture_output=True, text=True).stdout  # fmt: skip
+    told = run_gdbcuda("log", "kernel", "-o", joined, calls, log, check=True).stdout
     assert re.search(r"None of them ends after the call|\d of them end up to \S+ [mun]?s after the call", told)
     found = view("tree", joined)
     control = next(call for call in found if call["name"] == "NV_ESC_RM_CONTROL")
@@ -153,10 +152,9 @@ def test_every_view_of_a_joined_log_says_how_far_its_clocks_are_apart(tmp_path: 
     calls, kernel, joined = (tmp_path / name for name in ("calls.jsonl", "kernel.jsonl", "joined.jsonl"))
     write_log(calls, "cuInit", "hook", 0.0, 0.001)
     write_log(kernel, "NV_ESC_RM_CONTROL", "kernel", 0.0005, end)
-    subprocess.run([*GDBCUDA, "log", "kernel", "-o", str(joined), str(calls), str(kernel)], cwd=ROOT, check=True,
-                   capture_output=True)  # fmt: skip
+    run_gdbcuda("log", "kernel", "-o", joined, calls, kernel, check=True)
     for name in ("show", "tree", "summary"):
-        done = subprocess.run([*GDBCUDA, "log", name, str(joined)], capture_output=True, text=True, cwd=ROOT)
+        done = run_gdbcuda("log", name, joined)
         assert done.returncode == 0 and done.stderr.endswith(remark) and bool(done.stderr) == bool(remark), name
 
 
@@ -198,6 +196,5 @@ def test_mistakes(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
 
 
 def test_the_recorder_has_none_of_these_options() -> None:
-    line = [*GDBCUDA, "trace", "--device", "/dev/x", "--", "true"]
-    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
+    done = run_gdbcuda("trace", "--device", "/dev/x", "--", "true")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "--device is for --with" in done.stderr

@@ -5,12 +5,12 @@ from __future__ import annotations
 import fcntl
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, ROOT, SHIM, Run, make
+from forking_gdbcuda import run_gdbcuda
+from shim_support import HOOK, OLDER_LIBC, SHIM, Run, make
 from traced_programs import Trace, needs_recorder, trace
 
 __all__ = ["trace"]  # the fixture
@@ -95,8 +95,7 @@ def build(door: str, folder: Path) -> Path:
         rest = ["-DASKED"] if door == "dlsym" else []
         rest += ["program.c", "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{folder}", "-ldl"]
     elif door == "ld --wrap":
-        line = [sys.executable, "-m", "gdbcuda", "wrap-flags", *NAMES]
-        wrapped = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+        wrapped = run_gdbcuda("wrap-flags", *NAMES, check=True).stdout.split()
         subprocess.run(["gcc", "-c", "runtime.c"], cwd=folder, check=True)
         rest = ["program.c", *wrapped, "runtime.o", "-ldl"]
     else:
@@ -141,6 +140,5 @@ def test_preload_with_no_other_library(trace: Trace, run: Run) -> None:
 
 @pytest.mark.parametrize(("options", "why"), [("-p1", "process that runs"), ("--with=strace", "not one for")])
 def test_what_preload_does_not_go_with(options: str, why: str) -> None:
-    line = [sys.executable, "-m", "gdbcuda", "trace", "--preload", options]
-    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
+    done = run_gdbcuda("trace", "--preload", options)
     assert done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1

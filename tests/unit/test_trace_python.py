@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import gradients
 import interpreters_here
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from shim_support import ROOT
 from traced_programs import Trace, needs_recorder, trace
 
@@ -269,5 +268,5 @@ def test_a_file_that_is_cut_off_or_spoilt(trace: Trace, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes(words: tuple[str, ...], said: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "gdbcuda", "trace", *words], cwd=ROOT, capture_output=True, text=True)
+    done = run_gdbcuda("trace", *words)
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from shim_support import OLDER_LIBC, ROOT, clean_environment
 from watched_shim import shim as shim
 
@@ -79,10 +79,8 @@ def watch(shim: Path, tmp_path: Path, *words: str) -> tuple[subprocess.Completed
     environment = {**clean_environment(), "LD_LIBRARY_PATH": str(shim / "standin"), "PYTHONPATH": str(ROOT),
                    "PATH": str(tmp_path / "bin")}  # fmt: skip
     log = tmp_path / "calls.jsonl"
-    line = [sys.executable, "-m", "gdbcuda", "trace", "--with", "uprobe", "-o", str(log), *words]
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
-    shown = subprocess.run([sys.executable, "-m", "gdbcuda", "log", "show", "--json", str(log)], cwd=ROOT,
-                           capture_output=True, text=True)  # fmt: skip
+    done = run_gdbcuda("trace", "--with", "uprobe", "-o", log, *words, env=environment, timeout=60)
+    shown = run_gdbcuda("log", "show", "--json", log)
     return done, [json.loads(one) for one in shown.stdout.splitlines()]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from shim_support import ROOT, clean_environment
 from watched_shim import shim as shim
 
@@ -48,11 +48,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def told(shim: Path, made: Path, wanted: str, log: Path) -> list[list[int]]:
     """The calls that the kernel lets through."""
-    line = [sys.executable, "-m", "gdbcuda", "trace", "--with", "uprobe", "-o", str(log), "--function",
-            "cuLaunchKernel", "--filter", wanted, "--", sys.executable, str(made / "caller.py"),
-            str(made / "values.json")]  # fmt: skip
+    line = ["trace", "--with", "uprobe", "-o", log, "--function", "cuLaunchKernel", "--filter", wanted, "--",
+            sys.executable, made / "caller.py", made / "values.json"]  # fmt: skip
     environment = {**clean_environment(), "LD_LIBRARY_PATH": str(shim / "standin"), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=100)
+    done = run_gdbcuda(*line, env=environment, timeout=100)
     assert done.returncode == 0 and "afterwards" not in done.stderr, done.stderr
     begun = [one for one in map(json.loads, log.read_text().splitlines()) if one["phase"] == "B"]
     return [[*(one["details"][name] for name in UNSIGNED), handle(one["details"]["hStream"])] for one in begun]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from shim_support import HOOK, OLDER_LIBC, ROOT
-from watched_programs import GDBCUDA, Watched, needs_bpftrace, variables
+from forking_gdbcuda import run_gdbcuda
+from shim_support import HOOK, OLDER_LIBC
+from watched_programs import Watched, needs_bpftrace, variables
 from watched_shim import shim as shim
 
 HERE = Path(__file__).resolve().parent
@@ -22,9 +23,9 @@ Watch = Callable[..., Watched]
 def watch(shim: Path, tmp_path: Path) -> Watch:
     def run(*words: str, options: tuple[str, ...] = (), preload: str = "") -> Watched:
         log = tmp_path / "calls.jsonl"
-        line = [*GDBCUDA, "trace", "--with", "uprobe", "-o", str(log), *options, *(["--", *words] if words else [])]
+        line = ["trace", "--with", "uprobe", "-o", log, *options, *(["--", *words] if words else [])]
         environment = {**variables(shim), **({"LD_PRELOAD": preload} if preload else {})}
-        return Watched(subprocess.run(line, env=environment, capture_output=True, text=True, timeout=200), log)
+        return Watched(run_gdbcuda(*line, env=environment, timeout=200), log)
 
     return run
 
@@ -44,9 +45,8 @@ def program(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(shim: Path, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Watched:
     """One run for the tests that only look."""
     log = tmp_path_factory.mktemp("seen") / "calls.jsonl"
-    line = [*GDBCUDA, "trace", "--with", "uprobe", "-o", str(log), "--hook", str(program.parent / "libtail.so"), "--",
-            str(program)]  # fmt: skip
-    return Watched(subprocess.run(line, env=variables(shim), capture_output=True, text=True, timeout=200), log)
+    line = ["trace", "--with", "uprobe", "-o", log, "--hook", program.parent / "libtail.so", "--", program]
+    return Watched(run_gdbcuda(*line, env=variables(shim), timeout=200), log)
 
 
 def test_the_program_is_as_without_us(seen: Watched) -> None:
@@ -104,7 +104,7 @@ def test_children_are_watched_too(seen: Watched) -> None:
 
 def test_every_view_reads_the_log(seen: Watched) -> None:
     for view in ("tree", "summary", "timeline", "memory", "export"):
-        done = subprocess.run([*GDBCUDA, "log", view, str(seen.log)], cwd=ROOT, capture_output=True, text=True)
+        done = run_gdbcuda("log", view, seen.log)
         assert (done.returncode, done.stderr) == (0, ""), view
 
 
@@ -117,8 +117,7 @@ def test_a_runtime_and_what_it_becomes(watch: Watch, shim: Path) -> None:
     ]  # fmt: skip
     assert calls[1]["parent"] == calls[0]["number"]
     assert calls[0]["caller"]["source"].startswith("runtime_alloc.c:")
-    line = [*GDBCUDA, "log", "memory", str(found.log)]
-    told = subprocess.run(line, cwd=ROOT, capture_output=True, text=True).stdout
+    told = run_gdbcuda("log", "memory", found.log).stdout
     assert "Unknown whether freed: " in told and "not every call of cudaFree" in told  # of which none was watched
     assert "(gdbcuda trace --with uprobe without --function records them)" in told
 
@@ -170,7 +169,7 @@ def mistakes() -> Iterator[tuple[tuple[str, ...], str]]:
 
 @pytest.mark.parametrize("words, told", [*mistakes()])
 def test_mistakes_are_a_line(words: tuple[str, ...], told: str) -> None:
-    done = subprocess.run([*GDBCUDA, "trace", "--with", "uprobe", *words], capture_output=True, text=True, cwd=ROOT)
+    done = run_gdbcuda("trace", "--with", "uprobe", *words)
     assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 

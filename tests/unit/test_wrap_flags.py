@@ -5,11 +5,11 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from shim_support import ROOT, SHIM, make
+from forking_gdbcuda import run_gdbcuda
+from shim_support import SHIM, make
 from traced_programs import Trace, needs_recorder, trace
 
 __all__ = ["trace"]  # the fixture
@@ -53,8 +53,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def printed(*words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gdbcuda", "wrap-flags", *words]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+    return run_gdbcuda("wrap-flags", *words)
 
 
 def check(program: Path, trace: Trace) -> None:

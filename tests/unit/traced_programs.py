@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
-import resource
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from shim_support import OLDER_LIBC, ROOT, clean_environment
 
 from gdbcuda.calls.reader import BEGIN, Log
@@ -34,8 +34,7 @@ class Traced:
         self.done, self.folder = done, folder
 
     def log(self, view: str, *options: str) -> Done:
-        return subprocess.run([sys.executable, "-m", "gdbcuda", "log", view, str(self.folder), *options],
-                              capture_output=True, text=True, cwd=ROOT, check=True)  # fmt: skip
+        return run_gdbcuda("log", view, self.folder, *options, check=True)
 
     def calls(self, *options: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log("show", "--json", *options).stdout.splitlines()]
@@ -56,17 +55,9 @@ def trace(shim: Path, tmp_path: Path) -> Trace:
     def run_traced(program: str | Path, *words: str, options: tuple[str, ...] = (), stdin: str = "",
                    limits: dict[int, int] | None = None, **environment: str) -> Traced:  # fmt: skip
         folder = tmp_path / "calls"
-        line = [sys.executable, "-m", "gdbcuda", "trace", "-o", str(folder), *options, "--"]
         variables = {**clean_environment(), "LD_LIBRARY_PATH": f"{shim}/sample:{shim}/standin", "PYTHONPATH": str(ROOT)}
-
-        def limit() -> None:
-            for which, most in (limits or {}).items():
-                resource.setrlimit(which, (most, most))
-
-        done = subprocess.run(
-            [*line, str(shim / "sample" / program), *words], env={**variables, **environment}, input=stdin,
-            capture_output=True, text=True, timeout=60, preexec_fn=limit,
-        )  # fmt: skip
+        done = run_gdbcuda("trace", "-o", folder, *options, "--", shim / "sample" / program, *words, cwd=os.getcwd(),
+                       env={**variables, **environment}, input=stdin, timeout=60, limits=limits)  # fmt: skip
         return Traced(done, folder)
 
     return run_traced

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from forking_gdbcuda import run_gdbcuda
 from shim_support import ROOT, clean_environment
 
 from gdbcuda.observe.uprobes import needs
@@ -29,8 +30,7 @@ class Watched:
         self.done, self.log = done, log
 
     def calls(self, *options: str) -> Calls:
-        line = [*GDBCUDA, "log", "show", "--json", *options, str(self.log)]
-        done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=True)
+        done = run_gdbcuda("log", "show", "--json", *options, self.log, check=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def named(self, name: str) -> Calls:

@@ -1,0 +1,36 @@
+"""What is run by a fork of a Python that has imported gdbcuda is as `python -m gdbcuda` is."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from forking_gdbcuda import run_gdbcuda
+from shim_support import ROOT
+
+
+@pytest.mark.parametrize("words", [("--version",), ("frobnicate",), ("log", "show", "none"), ("help", "none")])
+def test_it_says_and_ends_the_same(words: tuple[str, ...]) -> None:
+    alone = subprocess.run([sys.executable, "-m", "gdbcuda", *words], cwd=ROOT, capture_output=True, text=True)
+    forked = run_gdbcuda(*words)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+
+
+def test_a_program_inherits_what_was_given_and_nothing_else(shim: Path, tmp_path: Path) -> None:
+    script = "read typed; ulimit -n; pwd; ls /proc/$$/fd | wc -l; env | grep -c '^_*PYTHON'; echo $typed $WORD >&2"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WORD": "here"}
+    done = run_gdbcuda("trace", "-o", tmp_path / "log", "--", "sh", "-c", script, env=environment, cwd=tmp_path,
+                       input="typed\n", limits={resource.RLIMIT_NOFILE: 99})  # fmt: skip
+    alone = subprocess.run(["sh", "-c", f"ulimit -n 99; {script}"], env=environment, cwd=tmp_path, input="typed\n",
+                           capture_output=True, text=True)  # fmt: skip
+    assert done.stdout == alone.stdout and done.stderr.splitlines()[0] == "typed here"
+
+
+def test_what_does_not_end_in_time_is_killed_and_others_follow() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_gdbcuda("help", "guards", timeout=0)
+    assert run_gdbcuda("path").stdout == f"{ROOT}/gdbcuda.py\n"
