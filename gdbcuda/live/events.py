@@ -143,11 +143,17 @@ HANDLERS: dict[str, tuple[str, ...]] = {
         "breakpoints.ours.on_deleted",
         "placing.held_places.on_deleted",
     ),
-    "gdb_exiting": ("guarding.without_gdb.on_exiting?", "breakpoints.locations.on_exiting?"),
+    "gdb_exiting": (
+        "recording.call_log.on_exiting?",
+        "guarding.without_gdb.on_exiting?",
+        "breakpoints.locations.on_exiting?",
+        "placing.letting_go.on_exiting",
+    ),
 }
 SINCE_GDB_12 = ("free_objfile", "gdb_exiting")
 AFTER_COMMANDS = ("before_prompt",)  # the breakpoint's own commands have run: others may be executed
-OF_GDB_ALONE = ("before_prompt", "gdb_exiting")  # they come where there is nothing else, too
+OF_THE_END = ("gdb_exiting",)
+OF_GDB_ALONE = ("before_prompt", *OF_THE_END)  # they come where there is nothing else, too
 _connected: dict[str, Handlers] = {}
 
 
@@ -157,7 +163,8 @@ def connect() -> None:
     command.BEFORE_EACH.append(interrupts.all_of([safely.contained(handler(one)) for one in BETWEEN_COMMANDS]))
     for name in HANDLERS:
         if name not in SINCE_GDB_12 or hasattr(gdb.events, name):
-            getattr(gdb.events, name).connect(interrupts.uninterrupted(heard(name)))
+            whole = interrupts.unheard if name in OF_THE_END else interrupts.uninterrupted
+            getattr(gdb.events, name).connect(whole(heard(name)))
     if any(one.pid for one in gdb.inferiors()):
         beginning.begin()
 

@@ -131,10 +131,11 @@ def leave_to_children(breakpoint: gdb.Breakpoint) -> None:
 
 def on_exiting(event: object) -> None:
     """gdb ends, and lets go what it has attached to: as in front of detach. (gdb 12 knows places by a command only.)"""
-    for _ in letting_go.standing():
-        addresses = known() | (letting_go.in_table() if is_nothing_to_follow() else set())
-        leave_all_to_children(addresses)
-        letting_go.take_each_out(addresses)
+    for _ in letting_go.living():
+        if process.is_remote() or children.waiting():
+            addresses = known() | (letting_go.in_table() if is_nothing_to_follow() else set())
+            leave_all_to_children(addresses)
+            letting_go.take_each_out(addresses)
 
 
 def is_nothing_to_follow() -> bool:

@@ -30,14 +30,25 @@ def is_stepping_out() -> bool:
 def on_exiting(event: object) -> None:
     """gdb ends. No thread is moved, for that is done by commands. A process that cannot be reached any more, as behind
     a gdbserver that has gone, keeps what is in it."""
-    left_behind.on_asked()
-    try:
-        take_away_all()
-        if process.is_alive() and not process.is_running():
+    for _ in letting_go.held():
+        raise_all()
+    for _ in letting_go.standing():
+        left_behind.on_asked()
+        try:
+            take_away_all()
             clean()
-    except gdb.error:
-        if process.has_readable_stack():
-            raise
+        except gdb.error:
+            if process.has_readable_stack():
+                raise
+
+
+def raise_all() -> None:
+    """gdb takes its breakpoints out of the process as it lets that go, and what they leave behind goes then."""
+    state = PROCESSES()
+    state.is_leaving = True
+    for guard in state.guards.values():
+        guard.put_back()
+    left_behind.on_stop((one.detour, one.trampoline) for one in state.guards.values())
 
 
 def take_all_back() -> None:

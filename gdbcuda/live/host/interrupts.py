@@ -12,8 +12,8 @@ One that comes while a module of ours loads would leave half a module for the re
 when they are first used (`lazily`) are loaded once; in a ``__del__`` Python would drop it, and say so with a traceback.
 It is raised where that is over: in the code that was waiting for it, by a trace function. (sys.settrace, frame.f_trace)
 
-Where it comes while we are loaded, or Python ends, it is dropped: Python would say so with a traceback. gdb gives
-Python a SIGTERM as one, and ends itself then.
+Where it comes while we are loaded, or Python or gdb ends, it is dropped: Python would say so with a traceback. gdb
+gives Python a SIGTERM as one, and ends itself then.
 """
 
 from __future__ import annotations
@@ -68,13 +68,14 @@ def listen() -> None:
     faulthandler.unregister(signal.SIGINT)
 
 
-def unheard(load: Callable[[], None]) -> Callable[[], None]:
-    """While we are loaded a Ctrl-C would leave half of it, and a traceback. (SIGTERM ends gdb later all the same.)"""
+def unheard(function: Callable[..., None]) -> Callable[..., None]:
+    """While we are loaded a Ctrl-C would leave half of it, and a traceback. (SIGTERM ends gdb later all the same.) As
+    gdb ends nobody waits for it: gdb 13 would pass it on to the program, or let that go with its breakpoints."""
 
-    def whole() -> None:
+    def whole(*arguments: Any) -> None:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
         try:
-            load()
+            function(*arguments)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             _put_off.clear()

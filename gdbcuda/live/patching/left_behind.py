@@ -1,4 +1,4 @@
-"""gdb lets a process go and tells of it only then: at its end before gdb 12, and by MI's -target-detach.
+"""gdb lets a process go and tells of it only then: at its end before gdb 12 or while it runs, by MI's -target-detach.
 
 Its own breakpoints have put the functions' bytes back as they went; through a link, where those are ours to put back,
 they are there at each stop. What jumps led to gets its own bytes back here, past gdb, where at the last stop no thread
@@ -80,7 +80,9 @@ def without_threads(memory: process.RawMemory, ours: dict[int, Leftover]) -> dic
     """Of what is in the program's own memory."""
     found = {at: one for at, one in ours.items() if not agent.is_inside(at)}
     where = raw_stacks.look(memory, {pc for at, one in found.items() for pc in range(at, at + len(one.own))})
-    busy = trampoline_space.needed(found, where.at | where.ahead) if where is not None else found.keys()
+    if where is None or where.is_one_stepped_aside():
+        return {}
+    busy = trampoline_space.needed(found, where.at | where.ahead)
     return {at: one for at, one in found.items() if at not in busy}
 
 

@@ -16,7 +16,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import breakpoint_table, console, inferiors
 from gdbcuda.live.placing import inserted
 from gdbcuda.live.prompt import user_hooks
-from gdbcuda.live.threads import children
+from gdbcuda.live.threads import children, held_still
 
 IS_END_TOLD = hasattr(gdb.events, "gdb_exiting")  # gdb 12
 BEFORE: list[Callable[[], None]] = []  # what else is taken back then
@@ -60,10 +60,37 @@ def let_go_all() -> None:
 
 def standing() -> Iterator[None]:
     """Each process that does, selected."""
+    for _ in living():
+        if not process.is_running():
+            yield
+
+
+def living() -> Iterator[None]:
     for one in gdb.inferiors():
         with inferiors.selected(one):
-            if gdb.selected_inferior().num == one.num and process.is_alive() and not process.is_running():
+            if gdb.selected_inferior().num == one.num and process.is_alive():
                 yield
+
+
+def held() -> Iterator[None]:
+    """As gdb ends: each process that it takes for running and lets go, selected, its threads standing still meanwhile.
+    (What gdb has started it kills.) Nothing is asked of gdb then but what it knows: gdb 13, ended by SIGTERM, goes on
+    to its end wherever it looks for a Ctrl-C, and nothing would go on here. (gdb's utils.c: maybe_quit.)"""
+    for _ in living():
+        if process.is_running() and gdb.selected_inferior().was_attached and process.connection() == "native":
+            with held_still.held_still() as are_still:
+                if are_still:
+                    yield
+
+
+def on_exiting(event: object) -> None:
+    """Python's objects of connections never go. gdb 13 aborts where one does before the connection: SIGTERM ends it a
+    second time while it lets the process go. (gdb's py-connection.c: connpy_connection_dealloc.)"""
+    if any(process.is_running() for _ in living()):
+        import ctypes  # loaded when first used
+
+        for one in gdb.connections():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
 def let_go() -> None:

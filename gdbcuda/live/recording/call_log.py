@@ -17,13 +17,14 @@ from gdbcuda.live.layers import table_version
 from gdbcuda.live.layers.code import answering_code
 from gdbcuda.live.noticing import answer_search
 from gdbcuda.live.patching import mapped_pages
-from gdbcuda.live.placing import loader_watch, unloading
+from gdbcuda.live.placing import letting_go, loader_watch, unloading
 from gdbcuda.live.preloading import preload
 from gdbcuda.live.prompt import settings, user_hooks
 from gdbcuda.live.recording import log_header, not_freed
 from gdbcuda.live.recording.base import unread_libraries
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
+from gdbcuda.live.recording.entries import entry_patches
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.log_session import LogSession
 from gdbcuda.routes.answering import Answering
@@ -159,6 +160,13 @@ def before_stop(event: object) -> None:
     if isinstance(SESSION.recorder, RingRecorder):
         SESSION.recorder.stopped_by = str(event.stop_signal) if isinstance(event, gdb.SignalEvent) else ""
         SESSION.recorder.on_stop()
+
+
+def on_exiting(event: object) -> None:
+    """gdb ends while the program runs. (Where it stands the functions have their own bytes.)"""
+    if isinstance(SESSION.recorder, RingRecorder):
+        for _ in letting_go.held():
+            entry_patches.restore_past_gdb(SESSION.recorder.processes().patches.values())
 
 
 def on_objfile(event: object = None) -> None:

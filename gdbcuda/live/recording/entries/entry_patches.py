@@ -118,6 +118,12 @@ def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         console.write(PROBED.format(some(probed, MOST_NAMED)))
 
 
+def restore_past_gdb(patches: Iterable[EntryPatch]) -> None:
+    """Where gdb has a breakpoint it would have to write."""
+    taken = taken_bytes.now()
+    restore_all([one for one in patches if one.address not in taken], taken)
+
+
 def are_kept_out() -> bool:
     """A library that overwrites the vendor's entries in a constructor has to find the functions' own bytes there, and
     may keep them."""
