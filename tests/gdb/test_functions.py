@@ -16,6 +16,8 @@ from scenario import Scenario
         ('$_cuda_arg("bytesize")', "No frame is currently selected"),
         ("$_cuda_arg(1, 2)", '$_cuda_arg("bytesize"): an argument of the selected frame'),
         ("$_cuda_returned(1)", "= 0"),
+        ("$_cuda_too_deep(1)", "= 0"),
+        ("$_cuda_layer(-1)", '= ""'),
     ],
 )
 @pytest.mark.smoke
@@ -23,6 +25,22 @@ def test_no_process_and_wrong_arguments(not_started: IdleGdb, expression: str, s
     text = not_started.run(f"print {expression}")
     assert said in text
     assert len(text.splitlines()) == 1
+
+
+ALL = r"""
+import re
+for name in sorted(set(re.findall(r"\$_cuda_\w+", gdb.execute("help function", to_string=True)))):
+    for given in ("", "1", "-1", "0xffffffffffffffff", "(char *) 0", "1.5", '"x"', "\'\\033\'", "1, 2, 3, 4, 5"):
+        try:
+            gdb.execute(f"print {name}({given})", to_string=True)
+        except gdb.error as problem:
+            if "gdbcuda" in str(problem):
+                print(name, given, problem)
+"""
+
+
+def test_every_function_bears_every_argument(not_started: IdleGdb) -> None:
+    assert not_started.run(f"python exec({ALL!r}, {{'gdb': gdb}})") == ""
 
 
 @pytest.mark.usefixtures("calls_functions")

@@ -19,7 +19,7 @@ from gdbcuda.linkage import Linkage
 from gdbcuda.live import breakpoints, layers, process
 from gdbcuda.live.frames import frames
 from gdbcuda.live.host import console
-from gdbcuda.live.host.inferiors import PerInferior, thread_label
+from gdbcuda.live.host.inferiors import PerInferior, selected_thread, thread_label
 from gdbcuda.live.layers import library_files, names, this_snapshot
 from gdbcuda.live.placing import own_process, unloading
 from gdbcuda.live.prompt import settings
@@ -116,7 +116,8 @@ def is_in(pc: int | None, function: int) -> bool:
 
 
 def is_too_deep(address: int) -> bool:
-    levels, limit = DEPTHS().levels.get(gdb.selected_thread().num, []), settings.value(LIMIT)
+    thread, limit = selected_thread(), settings.value(LIMIT)
+    levels = DEPTHS().levels.get(thread.num, []) if thread is not None else []
     if not limit or not levels or levels[-1].address != address:
         return False
     return bool(levels[-1].depth > limit and levels[-1].depth % limit == 1 % limit)

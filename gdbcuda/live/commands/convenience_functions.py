@@ -137,7 +137,7 @@ def cuda_returns(number: gdb.Value, mode: gdb.Value) -> bool:
 def cuda_returned(address: gdb.Value) -> bool:
     """$_cuda_returned(ADDRESS): has a call returned there that a breakpoint with --on return or error waits for?"""
     with children.looking():
-        return process.is_alive() and returns.arrived(int(address))
+        return process.is_alive() and returns.arrived(expressions.address_of(address))
 
 
 @function("_cuda_arg")
@@ -196,7 +196,8 @@ def cuda_layer(address: gdb.Value | None = None) -> str:
     Compare it with $_streq($_cuda_layer(), "hook"): gdb's == compares where strings are, not what they say."""
     if address is None:
         return frames.place_of(gdb.selected_frame()).layer
-    return layers.layer_of(int(address), process.symbol_of(int(address))[0])
+    place = expressions.address_of(address)
+    return layers.layer_of(place, process.symbol_of(place)[0])
 
 
 @function("_cuda_take_back")
@@ -229,7 +230,7 @@ def cuda_fault(number: gdb.Value) -> bool:
 @function("_cuda_too_deep")
 def cuda_too_deep(address: gdb.Value) -> bool:
     """$_cuda_too_deep(ADDRESS): is the function there nested deeper than cuda-recursion-limit, or again that much?"""
-    return recursion.is_too_deep(int(address))
+    return recursion.is_too_deep(expressions.address_of(address))
 
 
 @function("_cuda_no_number")

@@ -19,6 +19,11 @@ def text_of(value: gdb.Value) -> str:
     return value.string()
 
 
+def address_of(value: gdb.Value) -> int:
+    """A number as 64 bits of an address: -1 is the last one."""
+    return int(value) & (1 << 64) - 1
+
+
 def c_type(name: str) -> gdb.Type:
     """Of C, where the program's own language has no type of that name."""
     try:
