@@ -23,19 +23,20 @@ ENOUGH = 16  # of the places that were held before: a handler of somebody else's
 
 
 class HeldPlaces:
-    """``places``: of the breakpoint, None where nobody has looked; ``hits``: as many as it had then."""
+    """``places``: of the breakpoint; ``hits``: as many as it had then."""
 
     def __init__(self, breakpoint: gdb.Breakpoint) -> None:
         self.breakpoint = breakpoint
-        self.places: Sequence[gdb.BreakpointLocation] | None = None
+        self.places: Sequence[gdb.BreakpointLocation] = ()
         self.hits = breakpoint.hit_count
+        self.renew()
 
     def renew(self) -> None:
-        self.places = self.breakpoint.locations if self.breakpoint.is_valid() else []
+        self.places = self.breakpoint.locations if self.breakpoint.is_valid() else ()
 
     def is_whole(self) -> bool:
         """These are the breakpoint's places, or those that gdb is about to let go of."""
-        return self.places is not None and all(map(is_gdbs, self.places))
+        return all(map(is_gdbs, self.places))
 
 
 def is_gdbs(place: gdb.BreakpointLocation) -> bool:
@@ -78,10 +79,13 @@ def catch_up(event: object = None) -> None:
 
 def on_change(event: object = None) -> None:
     """gdb may be about to set them again."""
-    for one in (_users, _ours if is_ours_switched() else {}):
-        for held in one.values():
-            if not held.is_whole():
-                held.renew()
+    if is_ours_switched():
+        for one in gdb.breakpoints():
+            if one.number not in known(one.number):
+                on_created(one)
+    for held in (*_users.values(), *_ours.values()):
+        if not held.is_whole():
+            held.renew()
 
 
 def is_ours_switched() -> bool:
@@ -90,16 +94,14 @@ def is_ours_switched() -> bool:
 
 
 def on_created(breakpoint: gdb.Breakpoint) -> None:
-    if FREES:
-        known(breakpoint.number)[breakpoint.number] = held = HeldPlaces(breakpoint)
-        if breakpoint.number > 0 or is_ours_switched():
-            held.renew()
+    if FREES and (breakpoint.number > 0 or is_ours_switched()):
+        known(breakpoint.number)[breakpoint.number] = HeldPlaces(breakpoint)
 
 
 def on_modified(breakpoint: gdb.Breakpoint) -> None:
     """When all others have heard of it. A hit leaves the places as they are."""
     held = known(breakpoint.number).get(breakpoint.number)
-    if held is None or held.places is None:
+    if held is None:
         return
     is_hit, held.hits = breakpoint.hit_count > held.hits, breakpoint.hit_count
     if not is_hit:
