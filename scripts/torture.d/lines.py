@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,9 @@ from gdbcuda.remote import vector_registers
 
 AGENT = HERE.parents[1] / "shim" / "build" / "libgdbcuda.so"
 AGAIN = "torture: the program runs again"
-LEFT_ALONE = {vector_registers.TUNABLES: vector_registers.WITHOUT_AVX512}
+TUNABLES = vector_registers.TUNABLES
+LEFT_ALONE = {TUNABLES: vector_registers.WITHOUT_AVX512}
+OVERWRITING = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
 ATTACHED, REMOTE = ("attach", "attach_server"), ("server", "multi", "attach_server")
 
 
@@ -31,8 +34,11 @@ class Tools:
     extension: Path
     spared: frozenset[int] = frozenset()
 
-    def line(self, control: bool, place: Place) -> list[str]:
-        words = [self.gdb, "-nx", "-q", "-iex", "set confirm off"]
+    def line(self, control: bool, place: Place, session: Session) -> list[str]:
+        """gdb overwrites at once what it frees, and ends where it uses that; the program has none of it."""
+        its = environment(session, dict(os.environ)).get(TUNABLES, "")
+        kept = f"set environment {TUNABLES}={its}" if its else f"unset environment {TUNABLES}"
+        words = ["env", f"{TUNABLES}={OVERWRITING}", self.gdb, "-nx", "-q", "-iex", "set confirm off", "-iex", kept]
         words += ["-iex", f"python TORTURE_PLACES = {str(place.places)!r}", "-iex", f"source {HERE / 'places.py'}"]
         return [*words, *([] if control else ["-x", str(self.extension)])]
 
@@ -105,7 +111,8 @@ def preloading(build: Build, session: Session, control: bool) -> list[str]:
 def begin(build: Build, session: Session, tools: Tools, line: list[str], pid: int, control: bool) -> list[str]:
     value = preloaded(build, session, control)
     wrapper = ["--wrapper", "env", f"LD_PRELOAD={value}", "--"] if value else []
-    server = shlex.quote(tools.gdbserver)
+    left_alone = shlex.join(f"{name}={said}" for name, said in LEFT_ALONE.items())
+    server = f"env {left_alone} {shlex.quote(tools.gdbserver)}"
     if session.start == "attach":
         return [f"attach {pid}"]
     if session.start == "attach_server":
@@ -169,7 +176,7 @@ def gdb_line(build: Build, session: Session, tools: Tools, place: Place, pid: in
         str(HERE / "driver.py"),
     ]
     gate = str(place.folder / "gate") if session.start in ATTACHED else "/dev/null"
-    line = [*tools.line(control, place), *words, "--args", *program_line(build, place, gate)]
+    line = [*tools.line(control, place, session), *words, "--args", *program_line(build, place, gate)]
     (place.folder / "command").write_text(shlex.join(line) + "\n")
     return line
 

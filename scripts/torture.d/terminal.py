@@ -25,7 +25,7 @@ def play(build: Build, session: Session, tools: Tools, folder: Path, control: bo
     folder.mkdir()
     place = Place(folder)
     (folder / "hold").write_text("")
-    line = [*tools.line(control, place), "--args", *lines.program_line(build, place, "/dev/null")]
+    line = [*tools.line(control, place, session), "--args", *lines.program_line(build, place, "/dev/null")]
     typed = Typed(
         line, lines.environment(session, dict(os.environ)) | {"TERM": "dumb", "NO_COLOR": "1"}, limit, place.out
     )
