@@ -12,6 +12,7 @@ import gdb
 with open(TORTURE_PLAN) as plan:  # noqa: F821 (set by the command line)
     PLAN = json.load(plan)
 OURS = "plain" if PLAN["control"] else "cuda"
+LINE_STEPS = ("step", "next", "until")
 HELD = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGSYS")
 MOST_PLACES = 1000
 FILE = open(PLAN["notes"], "a", buffering=1)  # noqa: SIM115 (until gdb ends)
@@ -51,6 +52,15 @@ def really_there():
         return str(problem)
 
 
+def around():
+    """The same as gdb shows it: what is below its breakpoints."""
+    place = int(gdb.selected_frame().pc()) - 16
+    try:
+        return f"{place:#x}: {shown(place, 32).hex(' ')}"
+    except (OSError, OverflowError) as problem:
+        return str(problem)
+
+
 class Session:
     def __init__(self):
         self.stopped = []  # signals of the stops since the last command
@@ -59,6 +69,7 @@ class Session:
         self.hits = {}  # breakpoint number -> hits that gdb has counted
         self.counted = {}  # breakpoint number -> hits at its last change, and where that was
         self.told = {}  # (breakpoint number, thread) -> the call at which it has stopped last
+        self.latest = {}  # thread -> where it has stopped last
         self.all_hits = self.all_stops = 0  # of any breakpoint
         self.ended = False  # nothing more is to be done
         self.has_ended = False  # the session's end has been played
@@ -74,7 +85,8 @@ class Session:
         self.all_stops += len([number for number in here if number > 0])
         numbers, now = self.newly_hit(here), moment()
         again = [self.owner[one] for one in numbers if self.is_told(one, now)]
-        note("stop", signal=signal, watches=sorted(self.owner[one] for one in numbers), again=again)
+        behind = again if self.was_elsewhere(now) else []
+        note("stop", signal=signal, watches=sorted(self.owner[one] for one in numbers), again=again, behind=behind)
         if any(watch["thread"] for watch in PLAN["watches"]):
             threads = sorted((one.num, one.ptid[1]) for one in gdb.selected_inferior().threads())
             note("threads", kernel=[kernel for _, kernel in threads])
@@ -89,6 +101,12 @@ class Session:
         thread = now and now[0]
         before, self.told[number, thread] = self.told.get((number, thread)), now
         return now is not None and before == now
+
+    def was_elsewhere(self, now):
+        """At this thread's last stop."""
+        thread = now and now[0]
+        before, self.latest[thread] = self.latest.get(thread), now
+        return before is not None and before != now
 
     def newly_hit(self, here):
         """Of the watched breakpoints of this place those with a hit more than at the last stop: the event names all of
@@ -154,6 +172,7 @@ class Session:
                 run(line)
 
     def go_on(self):
+        select_living()
         if run("continue", harmless=not alive()):
             self.ended = True  # it would say the same again and again
             return
@@ -186,13 +205,17 @@ class Session:
     def act(self, line):
         if (line.startswith("delete") and is_in_resolver()) or (line == "finish" and is_at_first_instruction()):
             return
+        word, _, times = line.partition(" ")
+        if word in LINE_STEPS and comes_to_main(int(times or 1)):
+            return
         stops = len(NOTED)
         run(line, harmless=True)
         if any(one["what"] == "stop" for one in NOTED[stops:]) and alive():
             self.size_of_call()
 
     def hurt(self, signal):
-        note("signal", signal=signal, thread=gdb.selected_thread().num, there=really_there())
+        number = gdb.selected_thread().num
+        note("signal", signal=signal, thread=number, there=really_there(), shown=around())
         for line in ("bt 8", "x/6i $pc-6", "info registers"):
             run(line, harmless=True)
 
@@ -212,7 +235,7 @@ class Session:
         if kind == "reruns":
             print(PLAN["again"])
             open(PLAN["out"], "w").close()
-            for one in (self.hits, self.counted, self.told):
+            for one in (self.hits, self.counted, self.told, self.latest):
                 one.clear()  # gdb counts from 0 in each run
             run("run")
         elif kind == "deletes":
@@ -330,11 +353,33 @@ def is_at_first_instruction():
     return function_here() == "_start"
 
 
+def comes_to_main(steps):
+    """All that the program does is in there. Where that has no lines gdb would single-step to its end."""
+    try:
+        frame = gdb.newest_frame()
+        for _ in range(steps):
+            if frame is None or (frame.name() == "main" and not frame.find_sal().line):
+                return True
+            frame = frame.older()
+    except gdb.error:  # somebody has killed the process
+        pass
+    return False
+
+
 def function_here():
     try:
         return gdb.selected_frame().name()
     except gdb.error:
         return None
+
+
+def select_living():
+    """As a user would: where the thread of a step ends, gdb 14 and newer have none (Command aborted, thread exited)."""
+    try:
+        if alive() and gdb.selected_thread() is None:
+            gdb.selected_inferior().threads()[-1].switch()
+    except (gdb.error, SystemError):  # somebody has killed the process
+        pass
 
 
 def numbers():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import own_patches
 import traps
 from building import Build
 from difference import Difference
@@ -23,7 +24,7 @@ FAULTS = {
     "A problem internal to GDB": "gdb died", "Fatal signal": "gdb died",
     "Cannot insert breakpoint": "error", "Cannot access memory at address": "error",
 }  # fmt: skip
-GDBS_OWN = "<error reading variable"  # in a frame of libc's, say
+GDBS_OWN = re.compile("<error reading variable|<error: Cannot access memory")  # in a frame of libc's, or in a prologue
 GONE = re.compile(  # what gdb and we say of a process that somebody has killed meanwhile
     "No such process|ould not read registers|without a live selected thread|not being run|PC not available|annot read|"
     "Cannot access memory|Cannot insert breakpoint|Command aborted|connection closed|user-level thread|"
@@ -48,8 +49,6 @@ BEHIND_SHARING = re.compile(r"^(= vfork \d+: )signal 5$")
 # were such, four of them without us.
 UNTIMED = re.compile(r"^(= backtraces: \d+ of )few lost$")
 TERMINATED = re.compile(r"^Program terminated with signal (\w+)", re.MULTILINE)
-TORN = re.compile(r"(?!48 )\w\w b8(?: \w\w){8} ff e0")  # the jump that patches.c writes, but for its first byte
-TRAPPED = re.compile(r"received signal SIGTRAP, .*\n(?:\[Switching .*\n)?0x([0-9a-f]+) in ")
 
 
 def what(line: str) -> str:
@@ -68,7 +67,7 @@ def says_nothing(kind: str, found: set[str]) -> bool:
 
 
 def differences(build: Build, session: Session, plain: Outcome, run: Outcome, control: bool) -> list[Difference]:
-    known = (of_server(session, run), of_waiting(session, run), of_killed(run), of_copied(run), of_torn(run))
+    known = (of_server(session, run), of_waiting(session, run), of_killed(run), of_own_patches(run))
     if fault := next(filter(None, known), None):
         return [fault]
     if run.slow:
@@ -114,31 +113,14 @@ def of_killed(run: Outcome) -> Difference | None:
     return Difference("killed", f"gdb does not get over it: {run.stuck or died[0]}")
 
 
-def of_copied(run: Outcome) -> Difference | None:
-    """The program has copied gdb's breakpoint with the bytes that it overwrites, and puts it back when gdb has taken
-    its own away. With gdb alone as often: the manual's limits."""
-    own = {int(line.split()[2], 16) + 1 for line in run.out if line.startswith("# patched ")}
-    for at in TRAPPED.findall(run.text):
-        if int(at, 16) in own:
-            return Difference(GDBS, f"the program has written back a breakpoint that it had copied, at {at}")
-    return None
-
-
-def of_torn(run: Outcome) -> Difference | None:
-    """The program has written its jump over gdb's breakpoint, and gdb has put back the one byte below that: no part of
-    the jump any more, and the rest of it is whole. With gdb alone as often."""
-    for line in (line for line in run.out if line.startswith("# patched ")):
-        for note in run.noted("signal"):
-            first, _, found = note["there"].partition(": ")
-            at = int(line.split()[2], 16) - int(first, 16) if found else -1
-            if at >= 0 and TORN.match(found, len("00 ") * at):
-                return Difference(GDBS, f"the program has written over a breakpoint, at {line.split()[2]}")
-    return None
+def of_own_patches(run: Outcome) -> Difference | None:
+    text = own_patches.copied(run) or own_patches.torn(run)
+    return Difference(GDBS, text) if text else None
 
 
 def of_gdb(run: Outcome) -> list[Difference]:
     found = [Difference(kind, line.strip()) for words, kind in FAULTS.items() for line in run.text.splitlines()
-             if words in line and GDBS_OWN not in line][:3]  # fmt: skip
+             if words in line and not GDBS_OWN.search(line)][:3]  # fmt: skip
     if "\x1b" in run.text and not run.terminal:
         found.append(Difference("escape", next(repr(line) for line in run.text.splitlines() if "\x1b" in line)))
     if run.killed:

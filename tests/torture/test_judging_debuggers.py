@@ -35,11 +35,29 @@ def test_a_breakpoint_of_gdbs_that_the_program_has_copied(build: Build) -> None:
 )
 def test_a_breakpoint_of_gdbs_that_the_program_has_written_over(build: Build, code: str, found: set[str]) -> None:
     """gdb puts back the one byte below it, and nothing else of the program's jump is changed."""
-    signal = {"what": "signal", "signal": "SIGSEGV", "thread": 1, "there": f"0x7fb0: 00 f3 0f {code} 90 90"}
+    seen = {"there": f"0x7fb0: 00 f3 0f {code} 90 90", "shown": ""}
+    signal = {"what": "signal", "signal": "SIGSEGV", "thread": 1, **seen}
     run = played(["# patched 0x7fb3", *GOOD], signal, status=-11)
     watch = Watch("", "", "", ["cuMemAlloc_v2"])
     assert kinds(build, watch, run) == found
     assert kinds(build, watch, replace(run, notes=[{**signal, "there": "?"}])) == {"died"}
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("48 f9 07 48 89 c2 48 c1 e2 05 48 29", {judging.GDBS}),  # a guard's short jump was eb f9
+        ("eb f9 07 48 89 c2 48 c1 e2 05 48 29", {"died"}),
+        ("48 f9 07 48 89 c2 48 c1 e2 05 48 28", {"died"}),
+    ],
+)
+def test_a_breakpoint_of_gdbs_that_the_program_has_put_its_code_over(build: Build, code: str, found: set[str]) -> None:
+    """The program has taken its jump back: gdb puts back what was below its breakpoint before."""
+    seen = {"there": f"0x7fb0: 00 f3 0f cc{code[2:]} 90 90", "shown": f"0x7fb0: 00 f3 0f {code} 90 90"}
+    signal = {"what": "signal", "signal": "SIGILL", "thread": 1, **seen}
+    told = ["# patched 0x7fb3", "# put back 0x7fb3: eb f9 07 48 89 c2 48 c1 e2 05 48 29", *GOOD]
+    watch = Watch("", "", "", ["cuMemAlloc_v2"])
+    assert kinds(build, watch, played(told, signal, status=-4)) == found
 
 
 @pytest.mark.parametrize(
@@ -65,15 +83,45 @@ def test_threads_that_gdb_numbers_in_another_order(build: Build, kernel: list[in
     assert kinds(build, watch, run) == found
 
 
+@pytest.mark.parametrize(("thread", "found"), [(1, set()), (2, {"hits"}), (3, {"hits"})])
+def test_threads_that_gdb_numbers_behind_one_of_the_sanitizers(build: Build, thread: int, found: set[str]) -> None:
+    """All that match are of the program's first."""
+    watch = Watch("", "", "", ["cuMemAlloc_v2"], size_class=1, thread=thread)
+    assert kinds(replace(build, options=["thread"]), watch, played(GOOD, *stops(*SIZES))) == found
+    as_third = played(GOOD, *stops(*SIZES))
+    as_third.out = [one.replace("# count 0", "# count 1") for one in as_third.out]
+    assert (kinds(replace(build, options=["thread"]), watch, as_third) == set()) == (thread == 3)
+
+
 @pytest.mark.parametrize(
-    ("start", "parts", "found"),
-    [("server", ["signals"], set()), ("server", [], {"hits"}), ("local", ["signals"], {"hits"})],
+    ("text", "found"),
+    [
+        ("cuInit (symbol=0x5c3 <error: Cannot access memory at address 0x5c3>) at specials.c:9", set()),
+        ("Cannot access memory at address 0x5c3", {"error"}),
+    ],
 )
-def test_a_call_that_a_signal_interrupts_stops_twice_through_a_gdbserver(
-    build: Build, watch: Watch, start: str, parts: list[str], found: set[str]
+def test_what_gdb_shows_of_arguments_that_are_not_there_yet(build: Build, text: str, found: set[str]) -> None:
+    """At the first instruction of a function with debug info."""
+    watch = Watch("", "", "", ["cuMemAlloc_v2"])
+    assert kinds(build, watch, played(GOOD, *stops(*SIZES), text=text)) - {"hits", "arguments"} == found
+
+
+@pytest.mark.parametrize(
+    ("start", "parts", "behind", "found"),
+    [
+        ("server", ["signals"], [], set()),
+        ("server", [], [], {"hits"}),
+        ("local", ["signals"], [], {"hits"}),
+        ("local", ["signals"], [0], set()),
+        ("local", [], [0], {"hits"}),
+    ],
+)
+def test_a_call_that_a_signal_interrupts_stops_twice(
+    build: Build, watch: Watch, start: str, parts: list[str], behind: list[int], found: set[str]
 ) -> None:
+    """Through a gdbserver, and where the handler has stopped between."""
     build = replace(build, parts=[one for one in files("parts") if one.name in parts])
-    run = played(GOOD, *stops(*SIZES), {"what": "stop", "watches": [0], "again": [0]})
+    run = played(GOOD, *stops(*SIZES), {"what": "stop", "watches": [0], "again": [0], "behind": behind})
     session = Session(start, "exits", "nothing", [watch])
     differences = judging.differences(build, session, Outcome(out=GOOD, status=3), run, False)
     assert {one.kind for one in differences} == found

@@ -19,6 +19,16 @@ static void patch_write(unsigned char *place, const unsigned char *bytes)
     mprotect((void *)page, 8192, PROT_READ | PROT_EXEC);
 }
 
+/* For who judges a program that dies there: gdb may have a breakpoint over them, and something else below it. */
+static void patch_back(unsigned char *place, const unsigned char *before)
+{
+    char bytes[12 * 3 + 1];
+    for (size_t i = 0; i < 12; i++)
+        snprintf(bytes + i * 3, 4, " %02x", before[i]);
+    say("# put back %#lx:%s", (word)place, bytes);
+    patch_write(place, before);
+}
+
 static void part_patches(struct dice *dice)
 {
     unsigned char *place = (unsigned char *)functions[RESERVED].call, jump[12] = {0x48, 0xb8}, before[12];
@@ -39,7 +49,7 @@ static void part_patches(struct dice *dice)
             invoke(dice, 1);
         }
         if (!for_good)
-            patch_write(place, before);
+            patch_back(place, before);
         for (int k = 0; k < 20; k++)
             invoke(dice, 1);
     }
