@@ -45,7 +45,17 @@ def by_slots(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:
 def is_elsewhere(snapshot: ProcessSnapshot, asker: Linkage, slot: Slot, value: int) -> bool:
     """False where the slot leads to a function of the API by its name, as nearly all do, or will be bound by name: what
     has overwritten that function's entry is seen `by_entries`."""
-    return value not in snapshot.functions and not collect.is_unbound(asker, slot, value)
+    if leads_to_its_name(snapshot, slot.name, value) or value in snapshot.functions:
+        return False
+    return not collect.is_unbound(asker, slot, value)
+
+
+def leads_to_its_name(snapshot: ProcessSnapshot, name: str, value: int) -> bool:
+    """Asked first: all functions by address are 1,500 symbols of each library, read and made names of."""
+    holder = snapshot.objects.holder(value)
+    if holder is None or snapshot.layers[holder] not in ("hook", *VENDORS) or name not in snapshot.api_names:
+        return False
+    return any(one.address == value for one in holder.symbols.find(name))
 
 
 def by_entries(snapshot: ProcessSnapshot, names: Set[str]) -> Iterator[Answering]:

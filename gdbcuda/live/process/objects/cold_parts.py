@@ -13,9 +13,8 @@ from gdbcuda.live.process.caching import until_objects_change
 from gdbcuda.live.process.objects.code import symbol_of
 from gdbcuda.live.process.objects.loaded_objects import object_of, objfile_of
 from gdbcuda.live.process.state import strip_prefix
-from gdbcuda.text.patterns import pattern
 
-COLD = pattern(rb"([^\0]+)\.cold\0")
+COLD = b".cold"
 
 
 @until_objects_change
@@ -30,7 +29,8 @@ def names_in(file: str) -> frozenset[str] | None:
             strings = strings_of(one)
             if strings is None:
                 return None
-            found.update(name.decode(errors="replace") for name in COLD.findall(strings))
+            names = (name for name in strings.split(b"\0") if name.endswith(COLD))
+            found.update(name[: -len(COLD)].decode(errors="replace") for name in names)
     return frozenset(found)
 
 
