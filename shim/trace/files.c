@@ -8,7 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MOST_WAITS 3000 /* three seconds: the maker may be held by a debugger */
+#define LONGEST 3000000000ul /* three seconds: the maker may be held by a debugger */
+#define MOST_WAITS 3000      /* of a millisecond or more: the clock may be kept from the program */
 #define MOST_FILES 10000 /* of one process number */
 #define MOST_LATER 512 /* entries that may still come where the way to the file is gone; 256 KB */
 
@@ -222,8 +223,12 @@ static int is_another_making(struct trace *trace, word pid)
     const struct timespec soon = {0, 1000000};
     if (__atomic_exchange_n(&trace->making, pid, __ATOMIC_SEQ_CST) != pid)
         return 0;
-    for (word i = 0; i < MOST_WAITS && __atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) != pid; i++)
+    word begun = nanoseconds(CLOCK_MONOTONIC);
+    for (word i = 0; i < MOST_WAITS && nanoseconds(CLOCK_MONOTONIC) - begun < LONGEST; i++) {
+        if (__atomic_load_n(&trace->pid, __ATOMIC_ACQUIRE) == pid)
+            return 1;
         CALL(nanosleep, &soon, 0);
+    }
     __atomic_store_n(&trace->pid, pid, __ATOMIC_RELEASE); /* who comes later does not wait again */
     return 1;
 }
