@@ -109,7 +109,7 @@ def test_a_program_that_makes_no_call(local: Scenario, working, tmp_path: Path) 
         time.sleep(3)
         trace.send_signal(signal.SIGINT)
         assert trace.wait(timeout=120) == 2 and trace.stderr is not None
-        assert "is not recorded: it has made no call of the API" in trace.stderr.read()
+        assert "is not recorded: this ended before gdb, which reads its symbols first, saw a" in trace.stderr.read()
     assert program.driver_code() == program.code and not program.is_traced()
     assert program.process.communicate("x", timeout=60)[0] == "" and program.process.returncode == ord("x")
 

@@ -18,3 +18,8 @@ MISSING = "missing pygments: python3 -m venv .venv"
 ])  # fmt: skip
 def test_why(said: str, why: str) -> None:
     assert attached.why(said, was_ended=False) == why
+
+
+def test_who_ends_it_early_is_told_nothing_of_the_program() -> None:
+    assert attached.why("", was_ended=True).startswith("this ended before gdb")
+    assert attached.why("", was_ended=False, was_late=True) == "it has made no call of the API"

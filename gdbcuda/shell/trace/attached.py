@@ -48,7 +48,7 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         text = told_by_gdb(debugger, commands, lambda: bool(ended) or is_past(deadline))
         begun = BEGUN.search(text)
         if begun is None:
-            raise UserError(f"process {pid} is not recorded: {why(text, bool(ended) or is_past(deadline))}")
+            raise UserError(f"process {pid} is not recorded: {why(text, bool(ended), is_past(deadline))}")
         say(pid, int(begun[1]), folder, seconds, REMARKS.findall(text))
         if keep_all:
             starting.keep_all(folder, pid)
@@ -87,8 +87,10 @@ def told_by_gdb(
                 gdb.send_signal(signal.SIGINT)
 
 
-def why(text: str, was_ended: bool) -> str:
+def why(text: str, was_ended: bool, was_late: bool = False) -> str:
     if was_ended:
+        return "this ended before gdb, which reads its symbols first, saw a call of the API"
+    if was_late:
         return "it has made no call of the API"
     found = NOT_LOADED.findall(text) or REFUSED.findall(text) or OURS.findall(text) or GDBS.findall(text)
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "it says nothing")
