@@ -5,6 +5,8 @@
     .protected gdbcuda_go_map_v1
     .type gdbcuda_go_map_v1, @function
 gdbcuda_go_map_v1:
+    .cfi_startproc
+    .cfi_undefined %rip /* nobody has called it. Where code has no such table gdb reads those of all objects for it. */
     lea -128(%rsp), %rsp
     pushf
     .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
@@ -34,6 +36,7 @@ gdbcuda_mapped_v1: /* gdb looks here */
     lea 136(%rsp), %rsp
     .hidden gdbcuda_map
     jmp *gdbcuda_map(%rip)
+    .cfi_endproc
     .size gdbcuda_go_map_v1, . - gdbcuda_go_map_v1
 
     .section .note.GNU-stack, "", @progbits
