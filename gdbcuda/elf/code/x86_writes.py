@@ -32,6 +32,7 @@ _GROUPS = frozenset(b"\x80\x81\x83\xc0\xc1\xc6\xc7\xd0\xd1\xd2\xd3\xf6\xf7\xfe\x
 _ADD = 16  # the first of such a group: behind all registers
 _NEAR = 4096  # bytes: page 0 is mapped nowhere
 _SHORT = 4096  # bytes of a function that is remembered
+_LONGEST = 15  # bytes of an instruction
 _STEPS = 1000  # of all ways through a function together
 
 _SIZE = 2  # rdx, of memset and its like
@@ -73,8 +74,7 @@ class _State(NamedTuple):
 
     def without(self, *places: Place) -> _State:
         gone = [place for place in self.held if place in places or (isinstance(place, tuple) and place[0] in places)]
-        left = {place: one for place, one in self.held.items() if place not in gone}
-        return self._replace(held=left) if gone else self
+        return self._replace(held={place: one for place, one in self.held.items() if place not in gone}) if gone else self
 
     def with_copy(self, source: Place, target: Place) -> _State:
         left = self.without(target)
@@ -110,11 +110,11 @@ class _Walk:
         while ways and len(seen) < _STEPS:
             at, state = ways.pop()
             here = at, state.key()
-            if here in seen or not 0 <= at < len(self.code):
+            if here in seen or not state.held or not 0 <= at < len(self.code):
                 continue
             seen.add(here)
             try:
-                ways += self.step(at, decode(self.code, at), state)
+                ways += self.step(at, _decoded(self.code[at : at + _LONGEST]), state)
             except UnknownInstruction:
                 continue
         return not ways
@@ -132,7 +132,7 @@ class _Walk:
             return [(target, state)] if found.kind == "jump" and found.distance is not None else []
         one = _operands(found.raw)
         is_sized = one.opcode == _NUMBER or (state.is_sized and _SIZE not in (one.field, one.register))
-        return [(end, self.after(at, one, state._replace(is_sized=is_sized)))]
+        return [(end, self.after(at, one, state if is_sized == state.is_sized else state._replace(is_sized=is_sized)))]
 
     def calls(self, at: int, target: int, state: _State) -> None:
         """Who has passed the pointer to another call before may give the writer that one's status to look at."""
@@ -232,6 +232,11 @@ _ELSEWHERE = re.compile(b"|".join((
     _bytes(lambda one: one & 0xF4 == 0x44) + b"\x89[\xe5\xec]",  # but of r12, r13
     _any(_LOADS) + _bytes(lambda one: one >> 3 & 7 in _STACK),
 )), re.DOTALL)  # fmt: skip
+
+
+@lru_cache(maxsize=8192)  # wrappers of one library are alike, and several ways lead through most instructions
+def _decoded(window: bytes) -> Instruction:
+    return decode(window)
 
 
 @lru_cache(maxsize=4096)  # compilers write few others
