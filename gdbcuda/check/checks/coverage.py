@@ -9,6 +9,8 @@ from gdbcuda.ledger.effects import roles
 from gdbcuda.routes.right_function import difference
 from gdbcuda.text.sentences import some
 
+_WHERE_THEY_MATTER = "define them where such programs matter"
+
 
 def _bases(subject: Subject) -> dict[str, list[str]]:
     """Base name -> its exported variants."""
@@ -68,15 +70,17 @@ def per_thread_missing(subject: Subject) -> Answer:
 @check(
     "other-versions-missing", "note", LIBRARY,
     means="programs compiled for another CUDA version call these symbols of functions that are hooked",
-    do="define them where such programs matter; cuGetProcAddress hands them out by version",
+    do=_WHERE_THEY_MATTER,
 )  # fmt: skip
 def other_versions_missing(subject: Subject) -> Answer:
-    missing = []
+    missing = list[str]()
     for base in _bases(subject):
         today = subject.table.source_symbol(base)
         variants = [v for v in subject.variants[base] if v not in subject.hooked]
         missing += [v for v in variants if v not in (base, today) and not v.endswith(api.STREAM_SUFFIXES)]
-    return some(missing) if missing else None
+    is_of_driver = any(subject.table.functions[one].api == "driver" for one in missing)
+    more = "; cuGetProcAddress hands them out by version" if is_of_driver else ""
+    return Answered(some(missing), do=_WHERE_THEY_MATTER + more) if missing else None
 
 
 @check(

@@ -156,7 +156,7 @@ def _is_asked(subject: Subject) -> bool:
 
 @check(
     "looks-like-api", "note", LIBRARY,
-    means="not counted: no header of the API declares a function of that name; what is compiled with them calls none",
+    means="not counted: the API's headers declare no function of that name, so no program calls it as one of the API",
 )  # fmt: skip
 def lookalikes(subject: Subject) -> Answer:
     names = sorted(_unknown(subject) - _of_other_headers(subject).keys())
