@@ -113,6 +113,6 @@ def test_a_library_of_musls_is_not_told_to_install_libc(tmp_path: Path) -> None:
     ("int cuCtxCreate_v4(void **c, void *p, int f, int d) { *c = p; return f + d; }", True),
     ("int nvmlDeviceGetMemoryInfo(void *d, void *m) { return d == m; }", False),
 ])  # fmt: skip
-def test_only_versions_of_the_drivers_are_handed_out_by_version(tmp_path: Path, source: str, is_of_driver: bool) -> None:
+def test_only_the_drivers_functions_are_handed_out_by_version(tmp_path: Path, source: str, is_of_driver: bool) -> None:
     found = next(one for one in library(tmp_path, source).findings if one.id == "other-versions-missing")
     assert ("cuGetProcAddress" in found.do) == is_of_driver and "where such programs matter" in found.do

@@ -33,10 +33,9 @@ _ADD = 16  # the first of such a group: behind all registers
 _NEAR = 4096  # bytes: page 0 is mapped nowhere
 _SHORT = 4096  # bytes of a function that is remembered
 _LONGEST = 15  # bytes of an instruction
+_decoded = lru_cache(maxsize=8192)(decode)  # wrappers are alike, and several ways lead through most instructions
 _STEPS = 1000  # of all ways through a function together
-
-_SIZE = 2  # rdx, of memset and its like
-_NUMBER = b"\xba"  # mov of a number to edx
+_SIZE, _NUMBER = 2, b"\xba"  # rdx, of memset and its like; mov of a number to edx
 
 Place = Union[int, tuple[int, int]]  # a register; what is so far from where rsp or rbp points
 
@@ -74,7 +73,8 @@ class _State(NamedTuple):
 
     def without(self, *places: Place) -> _State:
         gone = [place for place in self.held if place in places or (isinstance(place, tuple) and place[0] in places)]
-        return self._replace(held={place: one for place, one in self.held.items() if place not in gone}) if gone else self
+        left = {place: one for place, one in self.held.items() if place not in gone} if gone else self.held
+        return self._replace(held=left) if gone else self
 
     def with_copy(self, source: Place, target: Place) -> _State:
         left = self.without(target)
@@ -232,11 +232,6 @@ _ELSEWHERE = re.compile(b"|".join((
     _bytes(lambda one: one & 0xF4 == 0x44) + b"\x89[\xe5\xec]",  # but of r12, r13
     _any(_LOADS) + _bytes(lambda one: one >> 3 & 7 in _STACK),
 )), re.DOTALL)  # fmt: skip
-
-
-@lru_cache(maxsize=8192)  # wrappers of one library are alike, and several ways lead through most instructions
-def _decoded(window: bytes) -> Instruction:
-    return decode(window)
 
 
 @lru_cache(maxsize=4096)  # compilers write few others
