@@ -201,7 +201,7 @@ def test_a_gdbserver_that_starts_the_program_preloads_it(local: Scenario) -> Non
 
 def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
     program = f"import os; os.execv({str(local.sample('threads'))!r}, ['threads', '1', '100000000'])"
-    hide = "python import gdbcuda.live.process as one; one.is_there = lambda name: False"
+    hide = "python import gdbcuda.live.process as one; one.is_there = lambda name: name == '/'"
     start = f"python import subprocess; p = subprocess.Popen(['env', '-u', 'PYTHONHOME', 'python3', '-c', {program!r}])"
     attach = "python gdb.execute(f'target remote | gdbserver --once --attach - {p.pid}')"
     words = (hide, start, UNTIL_THREADS_RUN, attach, "cuda-log start --fast", "kill", "python p.wait()")
@@ -209,13 +209,14 @@ def test_what_a_far_machine_lacks_is_one_line(local: Scenario) -> None:
     assert re.search(r"cannot be loaded into this process: its machine has no /\S+/libgdbcuda.so$", text, re.M), text
 
 
-def test_a_process_that_was_killed_meanwhile_has_ended(local: Scenario) -> None:
-    """gdb has not heard of it yet. The process is no other machine's for that."""
+@pytest.mark.parametrize("attach", ["attach {}", "target remote | gdbserver --once --attach - {}"])
+def test_a_process_that_was_killed_meanwhile_has_ended(local: Scenario, attach: str) -> None:
+    """gdb has not heard of it yet. The process is no other machine's for that, and its machine lacks no file."""
     line = [str(local.sample("threads")), "1", "100000000"]
     start = f"python import subprocess, time; p = subprocess.Popen({line})"
-    attach = "python gdb.execute(f'attach {p.pid}')"
+    attached = f"python gdb.execute({attach!r}.format(p.pid))"
     killed = "python p.kill(); time.sleep(1)"
-    text = local.run("threads", start, UNTIL_THREADS_RUN, attach, killed, "cuda-log start --fast", hook=None)
+    text = local.run("threads", start, UNTIL_THREADS_RUN, attached, killed, "cuda-log start --fast", hook=None)
     assert "cuda-log start: the program has ended" in text and "container" not in text, text
 
 

@@ -131,7 +131,7 @@ def seen_path() -> str:
     if process.is_remote():
         if process.is_there(path):
             return path
-        raise UserError(f"{NO_WAY} its machine has no {path}")
+        raise UserError(f"{NO_WAY} its machine has no {path}" if process.is_there("/") else HAS_ENDED)
     root = f"/proc/{gdb.selected_inferior().pid}/root"
     with suppress(OSError):
         if os.path.samefile(path, f"{root}{path}"):
