@@ -253,7 +253,7 @@ word object_begins(word object)
     return object ? THERE(gdbcuda_trace)[0].entries[object - 1][ENTRY_ADDRESS] : 0;
 }
 
-/* By the first letter: of the API and chroot, dlsym and dladdr, prctl, putenv and posix_spawn, syscall, setenv and setuid. */
+/* By the first letter: of the API, dlsym and dladdr, prctl and putenv, syscall and setenv, exec and posix_spawn. */
 int may_be_ours(const char *name)
 {
     return starts_with(name, "exec") || starts_with(name, "fexec") ||
@@ -271,7 +271,6 @@ word reference_leads_to(const char *name, word original, word from, word to)
     if (trace_is_system(THERE(gdbcuda_trace), to)) {
         told = name[0] == 'd' ? answers_for_recorded(name, original) : tells_of_seccomp(name, original);
         told = told != original ? told : tells_of_ranks(name, original);
-        told = told != original ? told : tells_of_leaving(name, original);
         return told != original ? told : tells_of_executed(name, original, to);
     }
     if (!text_order(name, "dlsym") || !text_order(name, "dlvsym"))

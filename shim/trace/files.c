@@ -11,7 +11,6 @@
 #define LONGEST 3000000000ul /* three seconds: the maker may be held by a debugger */
 #define MOST_WAITS 3000      /* of a millisecond or more: the clock may be kept from the program */
 #define MOST_FILES 10000 /* of one process number */
-#define MOST_LATER 512 /* entries that may still come where the way to the file is gone; 256 KB */
 
 struct trace gdbcuda_trace;
 extern struct trace gdbcuda_trace_v1 __attribute__((alias("gdbcuda_trace"), visibility("protected")));
@@ -149,35 +148,26 @@ static void remember_this_memory(void)
         *of_this_memory = 1;
 }
 
-/* Not where somebody has cut the file: a store would be SIGBUS. (Linux before 5.14 does not say.) */
-static int is_there(const word *from, word size)
-{
-    word begin = (word)from & ~(word)(PAGE - 1), end = (word)from + size;
-    return from && CALL(madvise, begin, end - begin, MADV_POPULATE_WRITE) != -EFAULT;
-}
-
-/* Its kind is last: others read it meanwhile. A forked child has no file of its own. */
-static void write_entry_in_memory(const struct trace *trace, word index)
-{
-    volatile word *to = trace->mapped + index * ENTRY_SIZE;
-    if (!trace->mapped || !*trace->ours || index >= trace->mapped_count)
-        return;
-    for (word part = ENTRY_SIZE; part-- > 0;)
-        to[part] = trace->entries[index][part];
-}
-
 /* A forked child that has no file yet has its parent's, where it writes nothing: its own will have all entries. */
 static void write_entry_later(const struct trace *trace, word index)
 {
     if (trace->pid != (word)CALL(getpid, 0) && !is_file_of_this_memory())
         return;
     long file = opened_again(trace);
-    if (!FAILED(file)) {
-        write_entry(trace, file, index);
-        CALL(close, file);
-    } else if (trace->mapped && is_there(trace->mapped, trace->mapped_count * sizeof *trace->entries)) {
-        write_entry_in_memory(trace, index);
-    }
+    if (FAILED(file))
+        return;
+    write_entry(trace, file, index);
+    CALL(close, file);
+}
+
+/* Its kind is last: others read it meanwhile. A forked child has no file of its own. */
+static void write_entry_in_memory(const struct trace *trace, word index)
+{
+    volatile word *to = trace->mapped + index * ENTRY_SIZE;
+    if (!trace_can_tell(trace) || !*trace->ours)
+        return;
+    for (word part = ENTRY_SIZE; part-- > 0;)
+        to[part] = trace->entries[index][part];
 }
 
 /* In a forked child: they are its parent's. */
@@ -317,11 +307,17 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
     return index + 1;
 }
 
+/* Not where somebody has cut the file: a store would be SIGBUS. (Linux before 5.14 does not say.) */
+static int is_there(const word *head)
+{
+    return head && CALL(madvise, head, FILE_HEADER, MADV_POPULATE_WRITE) != -EFAULT;
+}
+
 /* The beginning of the file is there, also where the disk has no room for another entry. */
 void trace_without_file(struct trace *trace, word thread)
 {
     word count = __atomic_add_fetch(&trace->without_file, 1, __ATOMIC_SEQ_CST);
-    if (is_there(trace->head, FILE_HEADER))
+    if (is_there(trace->head))
         __atomic_fetch_add(trace->head + PROCESS_WITHOUT_FILE, 1, __ATOMIC_RELAXED);
     if (trace->file && count <= MOST_TOLD_THREADS)
         trace_entry(trace, A_THREAD_WITHOUT_FILE, thread, 0, 0, "");
@@ -338,9 +334,9 @@ int trace_can_tell(const struct trace *trace)
     return !trace->confined || trace->mapped;
 }
 
-static word entries_mapped(const struct trace *trace, word count)
+static word entries_mapped(const struct trace *trace)
 {
-    word size = FILE_HEADER + count * sizeof *trace->entries, at = 0;
+    word size = FILE_HEADER + sizeof trace->entries, at = 0;
     long file = opened_again(trace);
     if (FAILED(file))
         return 0;
@@ -350,30 +346,15 @@ static word entries_mapped(const struct trace *trace, word count)
     return FAILED(at) ? 0 : at;
 }
 
-/* A forked child's takes the place of its parent's. */
-static void map_entries(struct trace *trace, word count)
-{
-    word alone = mapped_alone(), at = alone ? entries_mapped(trace, count) : 0;
-    trace->mapped_count = count;
-    trace->ours = (word *)alone;
-    trace->mapped = at ? (word *)at + RING_HEADER : 0;
-    if (alone)
-        *trace->ours = 1;
-}
-
-int trace_stays_in_reach(struct trace *trace)
-{
-    int is_whole = trace_process_file(trace) && trace->pid == (word)CALL(getpid, 0);
-    word count = trace->entries_count + MOST_LATER;
-    if (is_whole && !(trace->mapped && *trace->ours))
-        map_entries(trace, count < MOST_ENTRIES ? count : MOST_ENTRIES);
-    return is_whole;
-}
-
 void trace_confined(struct trace *trace, int is_worth_a_file)
 {
-    if (is_worth_a_file && trace_process_file(trace))
-        map_entries(trace, MOST_ENTRIES);
+    if (is_worth_a_file && trace_process_file(trace)) {
+        word alone = mapped_alone(), at = alone ? entries_mapped(trace) : 0;
+        trace->ours = (word *)alone;
+        trace->mapped = at ? (word *)at + RING_HEADER : 0;
+        if (alone)
+            *trace->ours = 1;
+    }
     __atomic_store_n(&trace->confined, 1, __ATOMIC_SEQ_CST);
 }
 

@@ -49,10 +49,10 @@ struct trace {
     word number;       /* of process pid among those that have files here, from 1; */
     word whole;        /* so many have rings of full size; 0 for all */
     word *head;        /* of the file, mapped; in a forked child that has none, of its parent's; 0 for none */
-    word confined; /* no system call may be made any more */
-    word *mapped;  /* entries in the file, where the way to it may be gone; 0 where there is none */
-    word mapped_count;
-    word *ours;    /* leads to 1, in a forked child to 0 */
+    /* Once no system call may be made: */
+    word confined;
+    word *mapped; /* the entries in the file, 0 where there is none */
+    word *ours;   /* leads to 1, in a forked child to 0 */
 };
 extern struct trace gdbcuda_trace;
 
@@ -70,7 +70,6 @@ long trace_call(const struct trace *trace, word number, const char *name, word f
 int trace_may_grow(word size); /* a file; beyond that a write is a signal */
 word trace_object(const struct trace *trace, word address);
 int trace_can_tell(const struct trace *trace);
-int trace_stays_in_reach(struct trace *trace); /* what comes later; 0 in a child of vfork, which has its parent's memory */
 void trace_confined(struct trace *trace, int is_worth_a_file); /* makes the last system calls */
 int trace_is_wanted(const struct trace *trace, word object, const char *function);
 int trace_is_system(const struct trace *trace, word object);
@@ -136,9 +135,6 @@ const char *value_of(char **environment, const char *name);
 word number_in(const char *text);
 void ranks_begin(struct trace *trace, char **environment);
 word tells_of_ranks(const char *name, word original);
-
-/* leaving.c: of functions of the C library. */
-word tells_of_leaving(const char *name, word original);
 
 /* told.c: of the environment, until the program has confined itself. executed.c: of the program's space and the C
  * library's functions, which an object has. */

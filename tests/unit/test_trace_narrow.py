@@ -82,11 +82,6 @@ int main(int count, char **words)
         calls(), setrlimit(RLIMIT_FSIZE, &none), cuDeviceGetCount(&count), thread_and_child();
     else if (!strcmp(words[1], "moved"))
         calls(), rename(words[2], words[3]), thread_and_child(), rename(words[3], words[2]);
-    else if (!strcmp(words[1], "leaves") && (calls(), !fork()))
-        seteuid(geteuid()), rename(words[2], words[3]), calls(), rename(words[3], words[2]), _exit(0);
-    else if (!strcmp(words[1], "leaves"))
-        wait(NULL), seteuid(geteuid()), rename(words[2], words[3]), cuDeviceGetCount(&count),
-            rename(words[3], words[2]);
     for (int children = 40; !strcmp(words[1], "signals") && children; children--)
         fork() ? wait(NULL) : (interrupted(), 0);
     return 7;
@@ -126,13 +121,6 @@ def test_of_later_threads_and_children_it_is_said(trace: Trace, narrow: Path, tm
     said = found.log("show").stderr
     what = "no room for their calls, or no way to the folder"
     assert re.search(rf"2 threads of process \d+ or its children: {what}", said)
-
-
-def test_what_a_thread_calls_behind_another_user_or_root(trace: Trace, narrow: Path, tmp_path: Path) -> None:
-    """Its file is there before, and so is what is to say of a function that is bound later what it is called."""
-    found = trace(narrow, "leaves", str(tmp_path / "calls"), str(tmp_path / "gone"))
-    assert (found.done.returncode, found.done.stderr, found.log("show").stderr) == (7, "", "")
-    assert found.counts() == {"cuDriverGetVersion": 6, "cuDeviceGetCount": 1}
 
 
 def test_signals_come_while_the_first_function_is_bound(trace: Trace, narrow: Path) -> None:

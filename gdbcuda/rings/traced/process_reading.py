@@ -232,9 +232,9 @@ def why_lost(one: ThreadFile) -> str:
 def without_room(process: TracedProcess) -> str:
     """Where not even the numbers of all threads are in its file some may be of children, which have none."""
     threads, count = sorted(process.without_file), process.threads_without_file
-    whose = f"{sentences.counted(count, 'thread')} of process {process.pid} or its children"
-    if count == len(threads):
-        whose = f"{count} threads of process {process.pid} ({threads[0]} to {threads[-1]})"
     if count == len(threads) == 1:
-        whose = f"thread {threads[0]} of process {process.pid}"
+        return f"thread {threads[0]} of process {process.pid}: no room for its calls"
+    if count == len(threads):
+        return f"{count} threads of process {process.pid} ({threads[0]} to {threads[-1]}): no room for their calls"
+    whose = f"{sentences.counted(count, 'thread')} of process {process.pid} or its children"
     return f"{whose}: no room for {'its' if count == 1 else 'their'} calls, or no way to the folder"
