@@ -81,7 +81,6 @@ static void move_to(word there)
     for (word part = 0; part < PYTHON_SIZE; part++)
         THERE(gdbcuda_python_v1)[0][part] = gdbcuda_python_v1[part];
     trace_move(THERE(gdbcuda_trace), &gdbcuda_trace);
-    own_tables_given_back();
 }
 
 /* Whatever confines the program past libc has not run yet. */

@@ -77,9 +77,6 @@ int trace_is_of_machine(const char *file);
 
 /* places.c is the last two. */
 
-/* own_tables.c. Nobody comes to them any more. */
-void own_tables_given_back(void);
-
 /* filters.c. A file in the folder, mapped to be read; 0 where there is none. */
 word folder_file(const struct trace *trace, const char *name, word *size);
 
