@@ -46,7 +46,7 @@ static word at_syscall(word number, word a, word b, word c, word d, word e, word
     if (number == SYS_prctl)
         about_prctl(a, b);
     word *environment = number == SYS_execve ? &c : number == SYS_execveat ? &d : 0;
-    struct telling how = environment ? telling_of((char **)*environment) : (struct telling){0, 0};
+    struct telling how = environment ? telling_of((char **)*environment) : (struct telling){0, 0, 0};
     char *room[how.room + 1];
     if (environment)
         *environment = (word)told(how, room, (char **)*environment);

@@ -7,7 +7,8 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-enum { MOST_OURS = 16, ROOM = 3 * 4096, OF_LOADER = 2 };
+/* MOST_WORDS are on the stack of a thread that may have little: of more variables a child is not told. */
+enum { MOST_OURS = 16, ROOM = 3 * 4096, OF_LOADER = 2, MOST_WORDS = 1024 };
 
 static const char *const of_loader[OF_LOADER] = {"LD_AUDIT", "LD_PRELOAD"};
 static char *nothing[] = {0};
@@ -124,25 +125,37 @@ static word slots_for(char **environment)
     return count;
 }
 
-static word room_for(char **environment)
+static word texts_for(char **environment)
 {
     word bytes = 0;
     for (word i = 0; i < OF_LOADER; i++)
         bytes += sizeof "LD_PRELOAD=::" + length(recorder) + length(value_of(environment, of_loader[i]));
-    return slots_for(environment) + bytes / sizeof(word) + 1;
+    return bytes / sizeof(word) + 1;
+}
+
+/* The kernel is asked, which says EFAULT of what the program has given it by mistake. */
+static int is_readable(char **environment)
+{
+    long file = system_call(SYS_openat, (word)AT_FDCWD, (word)environment, O_PATH | O_CLOEXEC, 0, 0, 0);
+    if (!FAILED(file))
+        system_call(SYS_close, (word)file, 0, 0, 0, 0, 0);
+    return file != -EFAULT;
 }
 
 /* Who has taken the recorder out of an environment that says our folder meant that. */
 struct telling telling_of(char **environment)
 {
-    const struct telling none = {0, 0};
+    const struct telling none = {0, 0, 0};
     environment = environment ? environment : nothing;
-    if (!ours_count || is_over)
+    if (!ours_count || is_over || !is_readable(environment))
         return none;
     int has_ours = has_variable(environment, "GDBCUDA_TRACE"), is_told = is_within_reach(), is_named = 0;
     for (word i = 0; i < OF_LOADER; i++)
         is_named |= names_recorder(value_of(environment, of_loader[i]));
-    return (is_told ? has_ours : !is_named) ? none : (struct telling){room_for(environment), is_told};
+    if (is_told ? has_ours : !is_named)
+        return none;
+    word slots = slots_for(environment), room = slots + texts_for(environment);
+    return room > MOST_WORDS ? none : (struct telling){room, slots, is_told};
 }
 
 /* NAME=LIBRARIES; 0 where there are none. */
@@ -162,14 +175,14 @@ char **told(struct telling how, char **room, char **environment)
     if (!how.room)
         return environment;
     environment = environment ? environment : nothing;
-    char **to = room, *text = (char *)(room + slots_for(environment));
+    char **to = room, **end = room + how.slots - 1, *text = (char *)(end + 1);
     for (word i = 0; i < OF_LOADER; i++) {
         *to = libraries_told(&text, of_loader[i], value_of(environment, of_loader[i]), how.is_told);
         to += *to != 0;
     }
     for (word i = 0; how.is_told && i < ours_count; i++)
         *to++ = ours[i];
-    for (char **from = environment; *from; from++)
+    for (char **from = environment; *from && to < end; from++) /* another thread may have added some */
         if (!is_of(*from, of_loader[0]) && !is_of(*from, of_loader[1]))
             *to++ = *from;
     *to = 0;

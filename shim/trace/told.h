@@ -5,7 +5,8 @@
 #include "trace.h"
 
 struct telling {
-    word room; /* words that another environment takes; 0 where it stays as it is */
+    word room;  /* words that another environment takes; 0 where it stays as it is */
+    word slots; /* of these, what its variables take */
     int is_told;
 };
 

@@ -13,7 +13,10 @@ from traced_programs import Trace, needs_recorder, trace
 __all__ = ["trace"]  # the fixture
 pytestmark = needs_recorder
 PROGRAM = r"""
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +57,25 @@ static int started(const char *way)
         execute(way);
     return child;
 }
+static char *many[1601], little[12 << 10];
+static int executes_with_many(void *path)
+{
+    _exit(execve(path, alone, many));
+}
+static int status_of_many(void)
+{
+    int status;
+    for (int i = 0; i < 1600; i++)
+        many[i] = "A=1";
+    pid_t child = clone(executes_with_many, little + sizeof little, CLONE_VM | CLONE_VFORK | SIGCHLD, "/bin/true");
+    return waitpid(child, &status, 0) == child ? status : -1;
+}
 int main(int count, char **ways)
 {
+    if (count == 2 && !strcmp(ways[1], "unreadable"))
+        return execve("/bin/true", alone, (char **)8) != -1 || errno != EFAULT;
+    if (count == 2 && !strcmp(ways[1], "many"))
+        return status_of_many();
     own = realpath("/proc/self/exe", NULL);
     snprintf(standin, sizeof standin, "LD_LIBRARY_PATH=%s", getenv("LD_LIBRARY_PATH"));
     if (count == 2 && !strcmp(ways[1], "child"))
@@ -83,6 +103,13 @@ def test_children_with_an_environment_of_their_own(trace: Trace, program: Path) 
     found = trace(program, *WAYS)
     assert (found.done.returncode, found.done.stdout, found.done.stderr) == (0, "", "")
     assert found.counts() == {"cuInit": len(WAYS)}
+
+
+@pytest.mark.parametrize("environment", ["unreadable", "many"])
+def test_an_environment_that_is_nobodys_to_read_or_copy(trace: Trace, program: Path, environment: str) -> None:
+    """The kernel's answer is the program's own; and the stack of who executes may hold no copy."""
+    found = trace(program, environment)
+    assert (found.done.returncode, found.done.stderr) == (0, "")
 
 
 def test_who_takes_the_recorder_out_is_left_alone(trace: Trace, program: Path) -> None:
