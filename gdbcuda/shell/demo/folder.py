@@ -61,7 +61,7 @@ def files_in(folder: Path) -> Iterator[Path]:
     """Without what is made there."""
     for where, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in MADE]  # not gone into: there is most of what is there
-        yield from (Path(where, name) for name in files)
+        yield from filter(Path.is_file, (Path(where, name) for name in files))  # an editor's lock is a link to nothing
 
 
 def require_tools() -> None:
