@@ -22,4 +22,5 @@ def test_why(said: str, why: str) -> None:
 
 def test_who_ends_it_early_is_told_nothing_of_the_program() -> None:
     assert attached.why("", was_ended=True).startswith("this ended before gdb")
-    assert attached.why("", was_ended=False, was_late=True) == "it has made no call of the API"
+    assert attached.why("", was_ended=False, was_late=True) == "gdb saw no call of the API in this time"
+    assert attached.why(f"gdbcuda: {MISSING}", was_ended=False, was_late=True) == MISSING

@@ -90,9 +90,10 @@ def told_by_gdb(
 def why(text: str, was_ended: bool, was_late: bool = False) -> str:
     if was_ended:
         return "this ended before gdb, which reads its symbols first, saw a call of the API"
-    if was_late:
-        return "it has made no call of the API"
-    found = NOT_LOADED.findall(text) or REFUSED.findall(text) or OURS.findall(text) or GDBS.findall(text)
+    found = NOT_LOADED.findall(text) or REFUSED.findall(text)
+    if was_late and not found:
+        return "gdb saw no call of the API in this time"
+    found = found or OURS.findall(text) or GDBS.findall(text)
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "it says nothing")
     return found[0] if found else f"gdb could not put the recorder into it: {visible(last.strip())}"
 
