@@ -375,8 +375,9 @@ def function_here():
 
 def select_living():
     """As a user would: where the thread of a step ends, gdb 14 and newer have none (Command aborted, thread exited)."""
+    last = next((one["text"] for one in reversed(NOTED) if one["what"] == "error"), "")
     try:
-        if alive() and gdb.selected_thread() is None:
+        if "thread exited" in last and alive() and gdb.selected_thread() is None:
             gdb.selected_inferior().threads()[-1].switch()
     except (gdb.error, SystemError):  # somebody has killed the process
         pass

@@ -42,7 +42,7 @@ def is_torn_code(line: str, note: dict[str, Any]) -> str:
     """Of what gdb shows: whose first byte has gdb's breakpoint over it now."""
     at, _, code = line.removeprefix(PUT_BACK).partition(": ") if line.startswith(PUT_BACK) else ("", "", "")
     have = bytes_at(note["shown"], at)[: len(code)]
-    return at if have != code and have[2:] == code[2:] and code else ""
+    return at if have[:2] == JUMPS_FIRST != code[:2] and have[2:] == code[2:] and code else ""
 
 
 def bytes_at(told: str, at: str) -> str:
