@@ -22,7 +22,7 @@ from pathlib import Path
 from shim_support import ROOT
 
 SERVE = str(Path(__file__).with_name("gdbcuda_forks.py"))
-READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_PRELOAD", "LD_AUDIT", "GLIBC_", "MALLOC_")
+READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "GLIBC_", "MALLOC_")
 OUR_PATH = {"PYTHONPATH": str(ROOT)}
 PIPE_HOLDS = 1 << 16
 Done = subprocess.CompletedProcess[str]
@@ -34,7 +34,7 @@ def run_gdbcuda(*words: object, env: Mapping[str, str] | None = None, cwd: str |
     """As subprocess.run: what it prints is captured; ``limits`` of resources for it and all that it starts."""
     environment = {**os.environ, **OUR_PATH} if env is None else dict(env)
     line, limits = [sys.executable, "-m", "gdbcuda", *map(str, words)], limits or {}
-    if at_start(environment) == at_start({**os.environ, **OUR_PATH}) and len(input) < PIPE_HOLDS:
+    if at_start(environment) == at_start({**os.environ, **OUR_PATH}) and len(input.encode()) < PIPE_HOLDS:
         done = FORKING.run(line, environment, str(cwd), input, timeout, limits)
     else:
         done = subprocess.run(line, env=environment, cwd=cwd, input=input, timeout=timeout, capture_output=True,

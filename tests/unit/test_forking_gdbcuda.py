@@ -13,8 +13,15 @@ from forking_gdbcuda import run_gdbcuda
 from shim_support import ROOT
 
 
-@pytest.mark.parametrize("words", [("--version",), ("frobnicate",), ("log", "show", "none"), ("help", "none")])
-def test_it_says_and_ends_the_same(words: tuple[str, ...]) -> None:
+# Each command once, as far as it comes without a file: what a fork has imported would hide that a module of it is not.
+@pytest.mark.parametrize("line", [
+    "--version", "frobnicate", "log show none", "log summary none", "log gpu none", "log kernel none", "help none",
+    "check none", "path", "demo /dev/null/x", "new-hook /dev/null/x", "run -- ./none", "trace -o /dev/null/x -- ./none",
+    "ab -- ./none", "fail cuInit -- ./none", "delay cuInit -- ./none", "set cuInit -- ./none", "conform none",
+    "wrap-flags cuInit", "ide none", "remote none", "completion",
+])  # fmt: skip
+def test_it_says_and_ends_the_same(line: str) -> None:
+    words = line.split()
     alone = subprocess.run([sys.executable, "-m", "gdbcuda", *words], cwd=ROOT, capture_output=True, text=True)
     forked = run_gdbcuda(*words)
     assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
