@@ -30,7 +30,7 @@ def is_stepping_out() -> bool:
 def on_exiting(event: object) -> None:
     """gdb ends. No thread is moved, for that is done by commands. A process that cannot be reached any more, as behind
     a gdbserver that has gone, keeps what is in it."""
-    for _ in letting_go.held():
+    for _ in letting_go.held(lambda: None):
         raise_all()
     for _ in letting_go.standing():
         left_behind.on_asked()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import Callable
+from typing import Callable, TypeVar
 
 import gdb
 
@@ -18,6 +18,7 @@ from gdbcuda.live.placing import inserted
 from gdbcuda.live.prompt import user_hooks
 from gdbcuda.live.threads import children, held_still
 
+Known = TypeVar("Known")
 IS_END_TOLD = hasattr(gdb.events, "gdb_exiting")  # gdb 12
 BEFORE: list[Callable[[], None]] = []  # what else is taken back then
 
@@ -72,15 +73,17 @@ def living() -> Iterator[None]:
                 yield
 
 
-def held() -> Iterator[None]:
+def held(known: Callable[[], Known]) -> Iterator[Known]:
     """As gdb ends: each process that it takes for running and lets go, selected, its threads standing still meanwhile.
     (What gdb has started it kills.) Nothing is asked of gdb then but what it knows: gdb 13, ended by SIGTERM, goes on
-    to its end wherever it looks for a Ctrl-C, and nothing would go on here. (gdb's utils.c: maybe_quit.)"""
+    to its end wherever it looks for a Ctrl-C, and nothing would go on here. (gdb's utils.c: maybe_quit.) ``known``:
+    what has to be asked of it, before."""
     for _ in living():
         if process.is_running() and gdb.selected_inferior().was_attached and process.connection() == "native":
+            found = known()
             with held_still.held_still() as are_still:
                 if are_still:
-                    yield
+                    yield found
 
 
 def on_exiting(event: object) -> None:

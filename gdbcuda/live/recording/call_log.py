@@ -24,7 +24,7 @@ from gdbcuda.live.recording import log_header, not_freed
 from gdbcuda.live.recording.base import unread_libraries
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.by_breakpoints.recorder import Recorder
-from gdbcuda.live.recording.entries import entry_patches
+from gdbcuda.live.recording.entries import entry_patches, taken_bytes
 from gdbcuda.live.recording.in_process.ring_recorder import RingRecorder
 from gdbcuda.live.recording.log_session import LogSession
 from gdbcuda.routes.answering import Answering
@@ -165,8 +165,8 @@ def before_stop(event: object) -> None:
 def on_exiting(event: object) -> None:
     """gdb ends while the program runs. (Where it stands the functions have their own bytes.)"""
     if isinstance(SESSION.recorder, RingRecorder):
-        for _ in letting_go.held():
-            entry_patches.restore_past_gdb(SESSION.recorder.processes().patches.values())
+        for taken in letting_go.held(taken_bytes.now):
+            entry_patches.restore_past_gdb(SESSION.recorder.processes().patches.values(), taken)
 
 
 def on_objfile(event: object = None) -> None:

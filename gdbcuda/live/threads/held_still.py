@@ -22,33 +22,35 @@ from gdbcuda.live.threads import raw_stacks
 from gdbcuda.text.patterns import pattern
 
 SYS_TGKILL = 234  # (asm/unistd_64.h)
-PTRACE_CONT = 7  # (sys/ptrace.h)
+PTRACE_CONT, PTRACE_SINGLESTEP = 7, 9  # (sys/ptrace.h)
 ANY_THREAD = 0x40000000  # __WALL: also one that another thread has made (linux/wait.h)
-PATIENCE, APART = 2.0, 0.001  # seconds: a thread in the kernel stops when that lets it go
+PATIENCE, APART = 0.5, 0.001  # seconds: a thread in the kernel stops when that lets it go
 PENDING = pattern(r"^SigPnd:\s*([0-9a-f]+)$", re.MULTILINE)
+
+
+_asked: set[int] = set()  # to stop, by us. gdb may come to its end a second time inside of its end, and not back
 
 
 @contextmanager
 def held_still() -> Iterator[bool]:
     """Whether all of them do: one that waits for a child by vfork cannot be stopped."""
-    asked: set[int] = set()
     try:
-        yield do_all_stand(asked)
+        yield do_all_stand()
     finally:
-        for thread in asked:
+        while _asked:
             with suppress(OSError):
-                let_go_on(thread)
+                let_go_on(_asked.pop())
 
 
-def do_all_stand(asked: set[int]) -> bool:
-    """Threads that are made meanwhile are found the next time. ``asked``: to stop, by us."""
+def do_all_stand() -> bool:
+    """Threads that are made meanwhile are found the next time."""
     last = time.monotonic() + PATIENCE
     while running := set(filter(runs, raw_stacks.threads())):
         if time.monotonic() > last:
             return False
-        for thread in running - asked:
+        for thread in running - _asked:
             if not is_asked_already(thread):
-                asked.add(thread)
+                _asked.add(thread)
                 ctypes.CDLL(None).syscall(SYS_TGKILL, gdb.selected_inferior().pid, thread, signal.SIGSTOP)
         time.sleep(APART)
     return True
@@ -68,5 +70,12 @@ def let_go_on(thread: int) -> None:
     kind = os.WSTOPPED | os.WNOHANG | ANY_THREAD
     found = os.waitid(os.P_PID, thread, kind | os.WNOWAIT)
     if found is not None and found.si_status == signal.SIGSTOP:
+        how = PTRACE_SINGLESTEP if is_stepped_aside(thread) else PTRACE_CONT
         os.waitid(os.P_PID, thread, kind)
-        ctypes.CDLL(None).ptrace(PTRACE_CONT, *map(ctypes.c_long, (thread, 0, 0)))
+        ctypes.CDLL(None).ptrace(how, *map(ctypes.c_long, (thread, 0, 0)))
+
+
+def is_stepped_aside(thread: int) -> bool:
+    """It would run on into the bytes behind the one instruction that gdb has copied."""
+    place = raw_stacks.position(thread)
+    return place is not None and raw_stacks.is_aside(place[0])

@@ -38,8 +38,12 @@ class WhereThreadsAre:
 
     def is_one_stepped_aside(self) -> bool:
         """gdb has it execute a copy of the instruction below a breakpoint, and then puts it behind that instruction."""
-        entry = process.auxiliary().get("AT_ENTRY")
-        return entry is not None and any(at - entry in ASIDE for at in self.at)
+        return any(map(is_aside, self.at))
+
+
+def is_aside(at: int) -> bool:
+    entry = process.auxiliary().get("AT_ENTRY")
+    return entry is not None and at - entry in ASIDE
 
 
 def look(memory: process.WritableMemory, wanted: Set[int]) -> WhereThreadsAre | None:

@@ -118,9 +118,8 @@ def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
         console.write(PROBED.format(some(probed, MOST_NAMED)))
 
 
-def restore_past_gdb(patches: Iterable[EntryPatch]) -> None:
+def restore_past_gdb(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     """Where gdb has a breakpoint it would have to write."""
-    taken = taken_bytes.now()
     restore_all([one for one in patches if one.address not in taken], taken)
 
 
