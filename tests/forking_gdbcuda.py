@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,8 +35,12 @@ def run_gdbcuda(*words: object, env: Mapping[str, str] | None = None, cwd: str |
     """As subprocess.run: what it prints is captured; ``limits`` of resources for it and all that it starts."""
     environment = {**os.environ, **OUR_PATH} if env is None else dict(env)
     line, limits = [sys.executable, "-m", "gdbcuda", *map(str, words)], limits or {}
-    if at_start(environment) == at_start({**os.environ, **OUR_PATH}) and len(input.encode()) < PIPE_HOLDS:
-        done = FORKING.run(line, environment, str(cwd), input, timeout, limits)
+    is_alike = at_start(environment) == at_start({**os.environ, **OUR_PATH}) and len(input.encode()) < PIPE_HOLDS
+    if is_alike and ONE_AT_A_TIME.acquire(blocking=False):  # a test may run several beside each other
+        try:
+            done = FORKING.run(line, environment, str(cwd), input, timeout, limits)
+        finally:
+            ONE_AT_A_TIME.release()
     else:
         done = subprocess.run(line, env=environment, cwd=cwd, input=input, timeout=timeout, capture_output=True,
                               text=True, preexec_fn=lambda: limit(limits))  # fmt: skip
@@ -119,3 +124,4 @@ def read(pipes: tuple[int, ...], last: float) -> list[bytes]:
 
 
 FORKING = ForkingGdbcuda()
+ONE_AT_A_TIME = threading.Lock()

@@ -15,13 +15,13 @@ import resource
 import runpy
 import socket
 import sys
+from contextlib import suppress
 from typing import Any
 
 import gdbcuda
 from gdbcuda import api
 
 OF_GDB = "gdbcuda.live", "gdbcuda.gdbcuda"
-MOST_FILES = 64
 
 
 def import_all() -> None:
@@ -52,7 +52,10 @@ def serve(ours: socket.socket) -> None:
 def become(wanted: dict[str, Any], files: list[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
-    os.closerange(len(files), MOST_FILES)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number >= len(files):
+            with suppress(OSError):  # what has listed them
+                os.close(number)
     for which, most in wanted["limits"]:
         resource.setrlimit(which, (most, most))
     os.chdir(wanted["folder"])

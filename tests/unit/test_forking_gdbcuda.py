@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def test_it_says_and_ends_the_same(line: str) -> None:
 
 
 def test_a_program_inherits_what_was_given_and_nothing_else(shim: Path, tmp_path: Path) -> None:
-    script = "read typed; ulimit -n; pwd; ls /proc/$$/fd | wc -l; env | grep -c '^_*PYTHON'; echo $typed $WORD >&2"
+    script = ("read typed; ulimit -n; pwd; ls /proc/$$/fd >files; wc -l <files; env | grep -c '^_*PYTHON'; "
+              "echo $typed $WORD >&2")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "WORD": "here"}
     done = run_gdbcuda("trace", "-o", tmp_path / "log", "--", "sh", "-c", script, env=environment, cwd=tmp_path,
                        input="typed\n", limits={resource.RLIMIT_NOFILE: 99})  # fmt: skip
@@ -41,3 +43,10 @@ def test_what_does_not_end_in_time_is_killed_and_others_follow() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run_gdbcuda("help", "guards", timeout=0)
     assert run_gdbcuda("path").stdout == f"{ROOT}/gdbcuda.py\n"
+
+
+def test_several_beside_each_other() -> None:
+    with ThreadPoolExecutor() as beside:
+        lines = [beside.submit(run_gdbcuda, "help", topic) for topic in ("guards", "trace", "log")]
+    assert [one.result().returncode for one in lines] == [0, 0, 0]
+    assert len({one.result().stdout for one in lines}) == 3
