@@ -160,6 +160,17 @@ def test_where_a_thread_stands_at_an_entry_is_told(placed: Scenario) -> None:
     assert f"\nCalls may be missing of functions {said}" in text, text
 
 
+def test_a_thread_at_a_breakpoint_in_the_jumps_last_byte_is_in_it(placed: Scenario, compile_c) -> None:
+    """For the kernel it stands behind it: gdbserver takes the int3's one byte back as it lets the thread go on."""
+    hook = compile_c("libframe.so", NO_LINES, "-shared", "-O0", "-fno-omit-frame-pointer", "-fcf-protection=none")
+    source = SEGV.replace("*(volatile int *)NULL = 1;", "")
+    program = compile_c("program", source, str(placed.shim / "standin/libcuda.so.1"))
+    inside = "tbreak *((long)&cuDeviceGet + 4)"  # behind push %rbp and mov %rsp, %rbp
+    words = ("cuda-log start --fast --in hook", "tbreak main", "RUN", inside, "continue", "continue")
+    text = placed.run(program, *words, hook=hook)
+    assert "cuDeviceGet" in text and "exited normally" in text, text
+
+
 def test_of_memory_that_such_a_call_may_have_released_nothing_is_said(placed: Scenario) -> None:
     """Two of three blocks were released by calls that are not in the log: they are no leaks."""
     words = ("cuda-log start --fast", "tbreak main", "RUN", "cuda-break cuMemcpyDtoH --once", "continue")

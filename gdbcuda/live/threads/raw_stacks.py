@@ -55,6 +55,8 @@ def look(memory: process.WritableMemory, wanted: Set[int]) -> WhereThreadsAre | 
             if place is None:
                 return None
             found.at.add(place[0])
+            if process.is_remote():  # of who is at a breakpoint gdbserver takes the one byte back as it lets him go on
+                found.at.add(place[0] - 1)
             found.ahead |= wanted & set(words(memory, place[1]))
     except OSError:
         return None
