@@ -6,6 +6,8 @@ import platform
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from scenario import EXTENSION, GDB, NO_DEBUG_FILES, Scenario, checked, is_before_13
@@ -14,6 +16,15 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="entries 
 GUARD = "cuda-break cuMemAlloc if bytesize == 1"
 LOG = "cuda-log start --fast cuMemAlloc"
 NEITHER = "cuda-break cuInit"
+
+
+@contextmanager
+def ended(gdb: subprocess.Popen[str]) -> Iterator[None]:
+    """Also where the test fails: else Popen would wait for ever for a gdb that goes on."""
+    try:
+        yield
+    finally:
+        gdb.kill()
 
 
 @pytest.mark.parametrize(
@@ -30,7 +41,7 @@ def test_it_runs_on_as_it_was(local: Scenario, working, number: int, words: tupl
     for word in (f"attach {program.pid}", *words, "continue"):
         line += ["-ex", word]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(line, env=local.environment(), **pipes) as gdb:
+    with subprocess.Popen(line, env=local.environment(), **pipes) as gdb, ended(gdb):
         told = ""
         while "Continuing" not in told and (row := gdb.stdout.readline()):
             told += row
