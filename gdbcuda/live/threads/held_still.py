@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -18,15 +17,13 @@ from contextlib import contextmanager, suppress
 import gdb
 
 from gdbcuda.live import process
+from gdbcuda.live.process import thread_status
 from gdbcuda.live.threads import raw_stacks
-from gdbcuda.text.patterns import pattern
 
 SYS_TGKILL = 234  # (asm/unistd_64.h)
 PTRACE_CONT, PTRACE_SINGLESTEP = 7, 9  # (sys/ptrace.h)
 ANY_THREAD = 0x40000000  # __WALL: also one that another thread has made (linux/wait.h)
 PATIENCE, APART = 0.5, 0.001  # seconds: a thread in the kernel stops when that lets it go
-PENDING = pattern(r"^SigPnd:\s*([0-9a-f]+)$", re.MULTILINE)
-
 
 _asked: set[int] = set()  # to stop, by us. gdb may come to its end a second time inside of its end, and not back
 
@@ -62,8 +59,7 @@ def runs(thread: int) -> bool:
 
 def is_asked_already(thread: int) -> bool:
     """By gdb, which will wait for it."""
-    found = PENDING.search(process.of_thread(thread, "status"))
-    return found is not None and bool(int(found.group(1), 16) >> signal.SIGSTOP - 1 & 1)
+    return thread_status.has_signal(process.of_thread(thread, "status"), "SigPnd", signal.SIGSTOP) is True
 
 
 def let_go_on(thread: int) -> None:
