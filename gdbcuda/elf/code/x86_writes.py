@@ -32,8 +32,6 @@ _GROUPS = frozenset(b"\x80\x81\x83\xc0\xc1\xc6\xc7\xd0\xd1\xd2\xd3\xf6\xf7\xfe\x
 _ADD = 16  # the first of such a group: behind all registers
 _NEAR = 4096  # bytes: page 0 is mapped nowhere
 _SHORT = 4096  # bytes of a function that is remembered
-_LONGEST = 15  # bytes of an instruction
-_decoded = lru_cache(maxsize=8192)(decode)  # wrappers are alike, and several ways lead through most instructions
 _STEPS = 1000  # of all ways through a function together
 _SIZE, _NUMBER = 2, b"\xba"  # rdx, of memset and its like; mov of a number to edx
 
@@ -114,7 +112,7 @@ class _Walk:
                 continue
             seen.add(here)
             try:
-                ways += self.step(at, _decoded(self.code[at : at + _LONGEST]), state)
+                ways += self.step(at, decode(self.code, at), state)
             except UnknownInstruction:
                 continue
         return not ways
