@@ -83,6 +83,8 @@ def on_change(event: object = None) -> None:
         for one in gdb.breakpoints():
             if one.number not in known(one.number):
                 on_created(one)
+    else:
+        _ours.clear()  # of a second process that has gone
     for held in (*_users.values(), *_ours.values()):
         if not held.is_whole():
             held.renew()
