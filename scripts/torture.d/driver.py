@@ -4,7 +4,6 @@ Writes what happens to a file of JSON lines: the harness reads it meanwhile, and
 """
 
 import json
-import re
 import sys
 
 import gdb
@@ -14,10 +13,21 @@ with open(TORTURE_PLAN) as plan:  # noqa: F821 (set by the command line)
 OURS = "plain" if PLAN["control"] else "cuda"
 LINE_STEPS = ("step", "next", "until")
 HELD = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE", "SIGSYS")
-MOST_PLACES = 1000
 FILE = open(PLAN["notes"], "a", buffering=1)  # noqa: SIM115 (until gdb ends)
 sys.path.insert(0, PLAN["here"])
-
+from at_stop import (  # noqa: E402 (from there)
+    alive,
+    comes_to_main,
+    function_here,
+    in_table,
+    is_at_first_instruction,
+    is_in_resolver,
+    moment,
+    numbers,
+    really_there,
+    standing,
+    without_breakpoints,
+)
 
 NOTED = []
 
@@ -41,23 +51,12 @@ def run(command, harmless=False):
         return str(problem)
 
 
-def really_there():
-    """The bytes around the place, which gdb shows without its breakpoints. Not of a process on another machine."""
+def code_here(read):
+    """The bytes around the place."""
     place = int(gdb.selected_frame().pc()) - 16
     try:
-        with open(f"/proc/{gdb.selected_inferior().pid}/mem", "rb", buffering=0) as memory:
-            memory.seek(place)
-            return f"{place:#x}: {memory.read(32).hex(' ')}"
-    except (OSError, OverflowError) as problem:
-        return str(problem)
-
-
-def around():
-    """The same as gdb shows it: what is below its breakpoints."""
-    place = int(gdb.selected_frame().pc()) - 16
-    try:
-        return f"{place:#x}: {shown(place, 32).hex(' ')}"
-    except (OSError, OverflowError) as problem:
+        return f"{place:#x}: {read(place, 32).hex(' ')}"
+    except (OSError, OverflowError, gdb.MemoryError) as problem:  # it has jumped to where nothing is
         return str(problem)
 
 
@@ -214,8 +213,8 @@ class Session:
             self.size_of_call()
 
     def hurt(self, signal):
-        number = gdb.selected_thread().num
-        note("signal", signal=signal, thread=number, there=really_there(), shown=around())
+        there, seen = code_here(really_there), code_here(without_breakpoints)
+        note("signal", signal=signal, thread=gdb.selected_thread().num, there=there, shown=seen)
         for line in ("bt 8", "x/6i $pc-6", "info registers"):
             run(line, harmless=True)
 
@@ -294,35 +293,13 @@ def is_over():
         return "# holding\n" in lines.readlines()
 
 
-def moment():
-    """The same for all that one call hits."""
-    try:
-        registers = [int(gdb.parse_and_eval(f"${name}")) for name in ("pc", "sp", "rax", "rcx", "rdx", "rsi", "rdi")]
-    except gdb.error:
-        return None
-    return gdb.selected_thread().num, registers
-
-
 def shown(address, size):
-    """Memory as gdb shows it, its breakpoints hidden."""
+    """Memory without breakpoints. The process is there, or that is a fault."""
     try:
-        return bytes(gdb.selected_inferior().read_memory(address, size))
+        return without_breakpoints(address, size)
     except gdb.MemoryError as problem:  # somebody has killed the process
         note("error", command=f"read {size} bytes at {address:#x}", text=str(problem))
         raise OSError(str(problem)) from None
-
-
-def standing(with_newest=True):
-    """Where threads are, and where what they have called returns to."""
-    selected, found = gdb.selected_thread(), []
-    for thread in gdb.selected_inferior().threads():
-        thread.switch()
-        frame = gdb.newest_frame() if with_newest else gdb.newest_frame().older()
-        while frame is not None and len(found) < MOST_PLACES:
-            found.append(frame.pc())
-            frame = frame.older()
-    selected.switch()
-    return found
 
 
 def note_standing(places, islands):
@@ -335,44 +312,6 @@ def islands_at(places):
     return segments.branch_islands(gdb.selected_inferior().pid, places, shown, PLAN["mine"], PLAN["bodies"].values())
 
 
-def in_table():
-    """Where a breakpoint of ours waits for a prompt, which none comes of here."""
-    table = gdb.execute("maintenance info breakpoints", to_string=True)
-    return [int(at, 16) for at in re.findall(r"\b0x[0-9a-f]{8,}\b", table)]
-
-
-def is_in_resolver():
-    """Of an indirect function that has a breakpoint: where that is deleted now gdb alone, 10 to 16, aborts as soon as
-    the resolver returns. (gdb's elfread.c: elf_gnu_ifunc_resolver_return_stop, its assertion.)"""
-    return "IFUNC resolver return" in gdb.execute("maintenance info breakpoints", to_string=True)
-
-
-def is_at_first_instruction():
-    """Of the program, behind an exec: gdb takes the number of its arguments for the address that it returns to, and
-    says "Cannot access memory at address 0x6". (gdb 13.1 alone: starti, finish.)"""
-    return function_here() == "_start"
-
-
-def comes_to_main(steps):
-    """All that the program does is in there. Where that has no lines gdb would single-step to its end."""
-    try:
-        frame = gdb.newest_frame()
-        for _ in range(steps):
-            if frame is None or (frame.name() == "main" and not frame.find_sal().line):
-                return True
-            frame = frame.older()
-    except gdb.error:  # somebody has killed the process
-        pass
-    return False
-
-
-def function_here():
-    try:
-        return gdb.selected_frame().name()
-    except gdb.error:
-        return None
-
-
 def select_living():
     """As a user would: where the thread of a step ends, gdb 14 and newer have none (Command aborted, thread exited)."""
     last = next((one["text"] for one in reversed(NOTED) if one["what"] == "error"), "")
@@ -381,14 +320,6 @@ def select_living():
             gdb.selected_inferior().threads()[-1].switch()
     except (gdb.error, SystemError):  # somebody has killed the process
         pass
-
-
-def numbers():
-    return {one.number for one in gdb.breakpoints()}
-
-
-def alive():
-    return gdb.selected_inferior().pid != 0
 
 
 Session().play()
