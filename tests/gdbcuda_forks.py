@@ -73,7 +73,7 @@ def ended(wanted: dict[str, Any], files: list[int]) -> int:
         become(wanted, files)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
+    except BaseException:  # as Python itself does with whatever ends its program
         sys.excepthook(*sys.exc_info())
         return 1
     return 0
