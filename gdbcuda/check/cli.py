@@ -57,7 +57,7 @@ def run(wanted: CheckFilesOptions) -> int:
         raise UserError(f"--sysroot {wanted.sysroot} is no folder")
     table = wanted_table(wanted.cuda)
     files = [*([wanted.hook] if wanted.hook and wanted.hook not in wanted.file else []), *wanted.file]
-    with waiting.told("gdbcuda check"):
+    with waiting.told("gdbcuda check", is_logged=True):
         results = [_checked(path, wanted, table) for path in files]
     if wanted.json:
         text = json.dumps(document(results), indent=2, ensure_ascii=True)

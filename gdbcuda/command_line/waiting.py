@@ -1,4 +1,5 @@
-"""A command that takes longer than a second says so at the terminal, and takes it back when it is done.
+"""A command that takes longer than a second says so at the terminal, and takes it back when it is done. In a log one of
+the shell's has a line every ten seconds.
 
 The line is written by a thread, past gdb, whose functions are for its own thread alone. No signal comes to that thread.
 (gdb manual: "Basic Python", on threads; termios(3), canonical mode.)
@@ -17,21 +18,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import threading
 
-PATIENCE, OFTEN = 1.0, 0.5  # seconds
+PATIENCE, OFTEN, LOGGED = 1.0, 0.5, 10.0  # seconds
 STDERR, LOCAL_MODES = 2, 3
 ERASED = b"\r\x1b[K"
 
 
 @contextlib.contextmanager
-def told(name: str, so_far: Callable[[], str] = str) -> Iterator[None]:
-    """While the command of that name is at work, where somebody looks. ``so_far`` says how much of it is done."""
-    if not is_watched():
+def told(name: str, so_far: Callable[[], str] = str, is_logged: bool = False) -> Iterator[None]:
+    """While the command of that name is at work, where somebody looks. ``so_far`` says how much of it is done.
+    ``is_logged``: in a file or a pipe too, which somebody may read later, or follow."""
+    show = tell if is_watched() else log if is_logged and not os.isatty(STDERR) else None
+    if show is None:
         yield
         return
     import threading  # where nobody looks nobody pays for it
 
     done = threading.Event()
-    waiting = threading.Thread(target=tell, args=(name, so_far, done), daemon=True)
+    waiting = threading.Thread(target=show, args=(name, so_far, done), daemon=True)
     try:
         start(waiting)
         yield
@@ -67,6 +70,12 @@ def tell(name: str, so_far: Callable[[], str], done: threading.Event) -> None:
         is_shown = write(f"\r{name} is at work, {passed}{so_far()}; Ctrl-C ends it".encode())
     if is_shown:
         write(ERASED)
+
+
+def log(name: str, so_far: Callable[[], str], done: threading.Event) -> None:
+    began = time.monotonic()
+    while not done.wait(LOGGED):
+        write(f"{name} is at work, {time.monotonic() - began:.0f} s{so_far()}\n".encode())
 
 
 def write(text: bytes) -> bool:

@@ -48,7 +48,7 @@ def run(wanted: AbOptions) -> int:
         raise UserError(f"name the hook library, once or twice, for example: {_EXAMPLES[0]}")
     settings = both_runs.settings(wanted.env)
     allowed = Allowed.of_file(wanted.allow)
-    with waiting.told("gdbcuda ab"):
+    with waiting.told("gdbcuda ab", is_logged=True):
         report = both_runs.compared(wanted, words, settings, allowed)
     tell(wanted, report)
     return (report.accepted() if wanted.accept else report).status

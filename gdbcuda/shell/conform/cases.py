@@ -35,7 +35,7 @@ MISSING = re.compile(r"error while loading shared libraries: ([^:]+): cannot ope
 def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
     hook = checked(str(wanted.lib))
     build = built()
-    with bench(hook, build, wanted) as one, waiting.told("gdbcuda conform", lambda: one.so_far):
+    with bench(hook, build, wanted) as one, waiting.told("gdbcuda conform", lambda: one.so_far, is_logged=True):
         if wanted.real:
             need_driver(one)
         report = played(one, wanted, allowed)
