@@ -28,6 +28,12 @@ class Block:
         self.mappings = 0  # of physical memory, which lives on while it is mapped
         self.physical: Block | None = None  # what is mapped here
         self.device: int | None = None
+        self.absent = 0  # bytes without memory: a hook library has given it back below
+        self.above: Block | None = None  # of physical memory below: the program's block that it is behind
+
+    @property
+    def present(self) -> int:
+        return self.size - self.absent
 
     @property
     def space(self) -> str:
@@ -151,6 +157,10 @@ class Blocks:
 
 def by(block: Block) -> str:
     return f" by #{block.release.number} {block.release.name}" if block.release is not None else " before"
+
+
+def given_back(block: Block) -> str:
+    return f", {human(block.absent)} of it given back by the hook library" if block.absent else ""
 
 
 def where(block: Block) -> str:

@@ -12,14 +12,13 @@ from typing import NamedTuple
 from gdbcuda import api
 from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import References
-from gdbcuda.ledger import mappings, trouble
+from gdbcuda.ledger import below, mappings, trouble
 from gdbcuda.ledger.blocks import Block, Blocks, where
 from gdbcuda.ledger.effects import extents, roles
 from gdbcuda.ledger.effects.accesses import accesses
 from gdbcuda.ledger.effects.devices import Devices
 from gdbcuda.ledger.effects.roles import Role, number
-from gdbcuda.ledger.elsewhere import ReleasesElsewhere
-from gdbcuda.ledger.unseen import Unseen
+from gdbcuda.ledger.unseen import ReleasesElsewhere, Unseen
 from gdbcuda.ledger.usage import Snapshot, Usage
 
 OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
@@ -62,6 +61,7 @@ class Ledger:
         self._inside: dict[int, bool] = {}  # open calls: are calls below them someone else's business?
         self._freeing: dict[int, tuple[Call, Block]] = {}
         self.devices = Devices()
+        self.below = below.Below(self.blocks, self.usage)
 
     def role(self, name: str) -> Role | None:
         try:
@@ -77,7 +77,7 @@ class Ledger:
         role = self.role(call.name)
         is_inner = self.is_inner(call)
         self._inside[call.number] = is_inner or (role is not None and role.what in roles.CHANGES)
-        if role is None or is_inner:
+        if role is None or is_inner or self.below.takes(call, role):
             return
         if role.what == roles.FREE:
             self.begin_free(call, role)
@@ -148,7 +148,9 @@ class Ledger:
             return
         succeeded = not call.failed and not call.ended
         self.complain_of(call, self.elsewhere.end(call))
-        is_inner = self.is_inner(call)
+        is_inner = self.is_inner(call) or self.below.took(call)
+        if succeeded and (is_inner or (role.what == roles.FREE and call.layer != below.HOOK)):
+            self.below.end(call, role)
         if succeeded and role.what in (roles.INFO, roles.DEVICE, roles.RANGE):
             self.learn(call, role, is_inner)
         elif freeing is not None and succeeded:
@@ -207,7 +209,7 @@ class Ledger:
     def end_alloc(self, call: Call, role: Role, succeeded: bool) -> None:
         if call.result in OUT_OF_MEMORY and self.out_of_memory is None:
             self.out_of_memory = self.usage.now(call)
-        address = self.handed_out(call, role) if succeeded else 0
+        address = extents.handed_out(call, role) if succeeded else 0
         if not address:
             return
         block = self.make(call, role, address)
@@ -233,12 +235,6 @@ class Ledger:
     def release_of(self, block: Block) -> Call | None:
         """The free that is on its way, for its block has been handed out again already."""
         return next((call for call, other in self._freeing.values() if other is block), None)
-
-    @staticmethod
-    def handed_out(call: Call, role: Role) -> int:
-        if role.kind == "graph":
-            return number(extents.graph_node(call).get("dptr"))
-        return number(call.out[role.block] if role.block in call.out else call.arguments.get(role.block))
 
     def site(self, call: Call) -> int:
         """The line of Python that asked. Without one the nearest caller in the program itself, where the stack was

@@ -32,6 +32,8 @@ def block(one: Block, writer: CallWriter) -> Data:
     found = {"address": hex(one.address), "bytes": one.size, "kind": one.counted_as, "device": one.device,
              "stream": one.stream, "call": one.call.number, "by": one.call.name, "thread": one.call.thread,
              "start": round(one.call.start, record.DIGITS), "site": data.place(one.call, one.site, writer)}  # fmt: skip
+    if one.absent:
+        found["given_back"] = one.absent
     if one.release is not None:
         found |= {"freed_by": one.release.number, "freed_at": round(one.release.start, record.DIGITS)}
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
+from typing import NamedTuple
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
@@ -15,9 +16,11 @@ from gdbcuda.calls.references import BEFORE, GAP, References
 from gdbcuda.ledger.blocks import Block
 from gdbcuda.ledger.effects.roles import MAP_CALL, UNMAP_CALL
 from gdbcuda.ledger.mappings import KIND
-from gdbcuda.ledger.trouble import DOUBLE, UNKNOWN, Found
+from gdbcuda.ledger.trouble import DOUBLE, UNKNOWN, Found, Trouble
 
 NONE: frozenset[str] = frozenset()
+MOST = 10_000  # releases that are told
+Place = tuple[str, int]  # kind of the block, its address or handle
 
 
 def releases_of(symbols: Collection[str], table: api.Table) -> set[str]:
@@ -87,3 +90,40 @@ class Unseen:
         why = [name for name in (BEFORE, *release.releases) if name in self.names(call)]
         may_be_new = kind == UNKNOWN or (kind == DOUBLE and why != [BEFORE])
         return why if may_be_new else []
+
+
+class Release(NamedTuple):
+    """``why`` the block may be none of the log's."""
+
+    call: Call
+    why: str
+
+
+class ReleasesElsewhere:
+    """Of blocks that the log cannot know: handed out before it began, or by calls that it leaves out. ``ended``: those
+    that are over, in order."""
+
+    def __init__(self) -> None:
+        self.ended: list[Release] = []
+        self._open: dict[int, tuple[Place, Found, str]] = {}  # by number; what is wrong if the driver refuses it
+        self._freed: dict[Place, Call] = {}
+
+    def begin(self, call: Call, place: Place, found: Found, why: str) -> None:
+        """A block that was freed once in this log is known to be gone, whoever handed it out."""
+        before = self._freed.get(place)
+        if before is not None and found[2] is None:
+            found = DOUBLE, f"what was at {place[1]:#x} was freed by #{before.number} {before.name}", None
+        self._open[call.number] = place, found, why
+
+    def end(self, call: Call) -> Trouble:
+        """What the driver refuses was no new block: freed twice, as far as the log knows the address."""
+        if call.number not in self._open:
+            return None
+        place, found, why = self._open.pop(call.number)
+        if call.failed and found[0] == DOUBLE:
+            return found
+        if len(self.ended) < MOST:
+            self.ended.append(Release(call, why))
+            if not call.failed and not call.ended:
+                self._freed[place] = call
+        return None

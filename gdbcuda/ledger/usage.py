@@ -28,9 +28,9 @@ class Usage:
         self.freed_since_peak: list[Block] = []
 
     def count(self, block: Block, sign: int) -> None:
-        self.bytes[block.counted_as] += sign * block.size
+        self.bytes[block.counted_as] += sign * block.present
         if block.on_device:
-            self.on_device += sign * block.size
+            self.on_device += sign * block.present
         if self.on_device > self.peak:
             self.peak, self.peak_call = self.on_device, block.call
             self.freed_since_peak.clear()
@@ -43,6 +43,12 @@ class Usage:
     def resize(self, block: Block, size: int) -> None:
         self.count(block, -1)
         block.size = size
+        self.count(block, 1)
+
+    def lose(self, block: Block, size: int) -> None:
+        """So much of the block has no memory."""
+        self.count(block, -1)
+        block.absent = size
         self.count(block, 1)
 
     def now(self, call: Call) -> Snapshot:

@@ -11,10 +11,10 @@ from gdbcuda.calls.record import Call
 from gdbcuda.calls.references import BEFORE, GAP
 from gdbcuda.calls.text import CallWriter, duration, value
 from gdbcuda.errors import UserError
-from gdbcuda.ledger.blocks import Block, by, where
+from gdbcuda.ledger.blocks import Block, by, given_back, where
 from gdbcuda.ledger.book import Ledger, Problem
-from gdbcuda.ledger.elsewhere import Release
 from gdbcuda.ledger.sites import SiteColumn
+from gdbcuda.ledger.unseen import Release
 from gdbcuda.text import render
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted, some
@@ -34,8 +34,8 @@ def blocks_table(blocks: Sequence[Block], ledger: Ledger, writer: CallWriter) ->
     """The largest first."""
     shown, sites = sorted(blocks, key=lambda block: -block.size)[:ROWS], SiteColumn(writer)
     rows = [
-        (f"{b.address:#x}", size(b.size) if b.size else "unknown", b.counted_as, f"#{b.call.number} {b.call.name}",
-         f"T{b.call.thread}",
+        (f"{b.address:#x}", (size(b.size) if b.size else "unknown") + given_back(b), b.counted_as,
+         f"#{b.call.number} {b.call.name}", f"T{b.call.thread}",
          "" if b.device is None else b.device, "" if b.stream is None else value(b.stream),
          duration(max(ledger.latest - b.call.start, 0)), sites.cell(b, writer.place(b.call.process, b.site)))
         for b in shown
@@ -79,7 +79,7 @@ def total(blocks: Sequence[Block]) -> str:
     """ "3 blocks: device 4096 [4.00 KiB] in 2, host 64 in 1"."""
     kinds, sizes = Counter(block.counted_as for block in blocks), Counter[str]()
     for block in blocks:
-        sizes[block.counted_as] += block.size
+        sizes[block.counted_as] += block.present
     each = ", ".join(f"{kind} {size(sizes[kind])} in {count}" for kind, count in sorted(kinds.items()))
     return f"{counted(len(blocks), 'block')}: {each}"
 

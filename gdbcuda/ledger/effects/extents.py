@@ -9,7 +9,7 @@ from typing import Any
 
 from gdbcuda import api
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.effects.roles import GRAPH_ALLOC, GRAPH_NODE, number
+from gdbcuda.ledger.effects.roles import GRAPH_ALLOC, GRAPH_NODE, Role, number
 
 Data = Mapping[str, Any]
 SHAPES = frozenset({"extent", "desc", "pAllocateArray", "pMipmappedArrayDesc"})  # parameters
@@ -97,6 +97,13 @@ def element(call: Call) -> int:
     """Bytes of an element of the array that the call makes; 0 where it makes none."""
     driver = behind(call.arguments.get("pAllocateArray", call.arguments.get("pMipmappedArrayDesc")))
     return driver_element(driver) if driver else runtime_element(behind(call.arguments.get("desc")))
+
+
+def handed_out(call: Call, role: Role) -> int:
+    """The address or handle of the block that an allocator has made; 0 where the call does not tell."""
+    if role.kind == "graph":
+        return number(graph_node(call).get("dptr"))
+    return number(call.out[role.block] if role.block in call.out else call.arguments.get(role.block))
 
 
 def handles(call: Call) -> list[int]:
