@@ -90,8 +90,8 @@ PROCESS = offsets("MAGIC", "VERSION", "PID", "PARENT", "TICKS", "MONOTONIC", "RE
 MOST_TOLD_THREADS = 64
 MAGIC = int.from_bytes(b"gdbcuda\0", "little")
 # What its rings refer to: a function by the number of its slot, whose ADDRESS is in the OBJECT (the number of another
-# entry); an object that was loaded at ADDRESS; calls of the thread NUMBER that have no file; the folder that names of
-# objects are relative to. TEXT ends with a zero.
+# entry); an object that was loaded at ADDRESS, with its dynamic section at OBJECT (or 0); calls of the thread NUMBER
+# that have no file; the folder that names of objects are relative to. TEXT ends with a zero.
 ENTRY = offsets("KIND", "NUMBER", "ADDRESS", "OBJECT", ("TEXT", 60))
 A_FUNCTION, AN_OBJECT, A_THREAD_WITHOUT_FILE, A_FOLDER, A_FILTER = 1, 2, 3, 4, 5  # (what asks before slot NUMBER)
 PAST_LIBC = 6  # an OBJECT that may confine the process so: the recorder makes no system call

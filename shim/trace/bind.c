@@ -127,7 +127,7 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
     if (!*object->l_name)
         trace_program(program, sizeof program);
     const char *name = *object->l_name ? object->l_name : program;
-    *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, 0, name);
+    *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, (word)object->l_ld, name);
     if (!*object->l_name)
         audited_noted(THERE(gdbcuda_trace));
     if (in_front)
@@ -245,6 +245,11 @@ void recorder_gives_up(void)
 word asker_at(word address)
 {
     return trace_object(THERE(gdbcuda_trace), address);
+}
+
+word object_dynamic(word object)
+{
+    return object ? THERE(gdbcuda_trace)[0].entries[object - 1][ENTRY_OBJECT] : 0;
 }
 
 word object_begins(word object)

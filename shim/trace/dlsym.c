@@ -25,7 +25,7 @@ __attribute__((visibility("hidden"))) word gdbcuda_asked(word handle, const char
 {
     const struct api_function *function = function_named(name);
     word found = ((word(*)(word, const char *, word))gdbcuda_dlsym_originals[number])(handle, name, version);
-    return function ? recorded(function, found, asker_at(back)) : found;
+    return function ? recorded(function_answered(function, found), found, asker_at(back)) : found;
 }
 
 /* For those: a `ret` in the same page of code as that address; 0 where there is none, or nothing is recorded. */
@@ -45,5 +45,5 @@ __attribute__((visibility("hidden"))) word gdbcuda_way_back(word back, const cha
 
 __attribute__((visibility("hidden"))) word gdbcuda_answered(const char *name, word found, word back)
 {
-    return recorded(function_named(name), found, asker_at(back));
+    return recorded(function_answered(function_named(name), found), found, asker_at(back));
 }

@@ -50,7 +50,7 @@ static void replace(const struct hands_out *how, const word *record, word is_not
         return;
     const struct api_function *function = answer(name, version, (arguments[how->flags] & PER_THREAD) != 0);
     if (function && is_code(*to))
-        *to = recorded(function, *to, asker_at(record[FRONT_BACK]));
+        *to = recorded(function_answered(function, *to), *to, asker_at(record[FRONT_BACK]));
 }
 
 #define EACH(number)                                                                  \

@@ -85,8 +85,9 @@ void filters_begin(struct trace *trace);
 const word *filter_of(const struct trace *trace, const char *name);
 word filtered(struct trace *trace, const word *filter, word slot, word entry, word original);
 
-/* named.c */
+/* named.c. The second: what was asked for under that name, and what the object that has the answer exports it as. */
 const struct api_function *function_named(const char *name);
+const struct api_function *function_answered(const struct api_function *asked, word address);
 
 /* bind.c */
 word recorded(const struct api_function *function, word original, word asker);
@@ -98,6 +99,7 @@ extern word gdbcuda_beside_v1[BESIDE_SIZE];
 void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);
 word object_begins(word object);
+word object_dynamic(word object); /* its dynamic section; 0 where it is not known */
 word recorded_at(word address); /* the function that this code records; the address itself for other code */
 
 int may_be_ours(const char *name);

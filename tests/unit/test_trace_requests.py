@@ -60,6 +60,42 @@ def test_a_request_that_is_passed_on_is_no_change(trace: Trace, tmp_path: Path) 
     assert "0 of 5 requests for function addresses got another answer" in found.log("changes").stdout
 
 
+ANSWERS_OTHERS = """
+#define _GNU_SOURCE
+#include <string.h>
+int cuMemAlloc_v2(unsigned long *given, unsigned long size) { *given = 0x500000001000; return size != 5ul << 32; }
+void *answer(const char *name) { return strcmp(name, "cuMemAlloc") ? 0 : (void *)cuMemAlloc_v2; }
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status)
+{
+    (void)version, (void)flags, (void)status;
+    *found = answer(symbol);
+    return 0;
+}
+void *dlsym(void *handle, const char *name) { (void)handle; return answer(name); }
+"""
+ASKS_OTHERS = """
+void *dlsym(void *, const char *);
+int cuGetProcAddress_v2(const char *, void **, int, unsigned long, int *);
+int main(void)
+{
+    int (*alloc)(unsigned long *, unsigned long) = 0;
+    unsigned long given;
+    cuGetProcAddress_v2("cuMemAlloc", (void **)&alloc, 2000, 0, 0);
+    int found = alloc(&given, 5ul << 32);
+    alloc = dlsym(0, "cuMemAlloc");
+    return found | alloc(&given, 5ul << 32);
+}
+"""
+
+
+def test_an_answer_is_named_by_what_it_is(trace: Trace, tmp_path: Path) -> None:
+    """A hook library may not look at the version that was asked for: the other function has other arguments."""
+    hook = built(tmp_path / "libothers.so", ANSWERS_OTHERS, *SHARED)
+    found = trace(built(tmp_path / "asks", ASKS_OTHERS, hook), options=("--hook", str(hook)))
+    called = [(call["name"], call["arguments"].get("bytesize")) for call in found.calls()]
+    assert found.done.returncode == 0 and called[1:] == [("cuMemAlloc_v2", 5 << 32)] * 2
+
+
 ANSWERS_NUMBERS = """
 static int mark;
 void *given = GIVEN;
