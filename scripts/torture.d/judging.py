@@ -34,6 +34,8 @@ SERVERS_OWN = "internal to GDBserver"  # where somebody kills the process that i
 SERVERS = "gdbserver"  # the kind of what it does without us as often: tests/decisions/links.md has both by hand
 GDBS = "gdb's own"  # the kind of what gdb does without us as often: tests/decisions/processes.md
 NOBODY_RUNS = "No unwaited-for children left."  # said where the one thread that gdb was stepping is gone
+# Of a thread that has ended gdb 14 and newer goes on, or has it deleted a second time.
+ENDED_THREAD = re.compile(r"get_thread_regcache: Assertion `thread->state != THREAD_EXITED'|unlink_element: Assertion")
 LOADERS = "loader"  # the kind of what the loader does to any LD_AUDIT library: the manual's limits
 SLOW = "slow"  # the kind of a run that the machine had no time for
 KNOWN = (SERVERS, GDBS, LOADERS, SLOW)  # shown and not counted
@@ -110,6 +112,8 @@ def of_killed(run: Outcome) -> Difference | None:
     is_stuck = re.search(r"program (gone|.* Z \()|^gdb has written", run.stuck)
     if not run.killed or not (is_stuck or (died and not run.stuck)):
         return None
+    if told := ENDED_THREAD.search(run.text):
+        return Difference(GDBS, f"it uses a thread that has ended with the program: {told[0]}")
     return Difference("killed", f"gdb does not get over it: {run.stuck or died[0]}")
 
 

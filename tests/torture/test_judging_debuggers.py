@@ -187,6 +187,23 @@ def test_gdb_that_waits_for_a_killed_program_is_told_as_gdbs(
     assert Finding(0, found, "").is_gdbs == (found == "gdb's own")
 
 
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "./gdb/regcache.c:432: internal-error: get_thread_regcache: Assertion `thread->state != THREAD_EXITED' failed.",
+        "intrusive_list.h:469: internal-error: unlink_element: Assertion `elem_node->prev != INTRUSIVE_LIST_UNLINKED_V",
+    ],
+)
+def test_a_thread_that_was_killed_and_that_gdb_uses_is_gdbs(
+    build: Build, watch: Watch, text: str, killed: bool
+) -> None:
+    session = Session("local", "killed" if killed else "exits", "nothing", [watch])
+    run = Outcome(killed=killed, out=GOOD, status=3, text=text, gdb_status=-6)
+    found = {one.kind for one in judging.differences(build, session, Outcome(out=GOOD, status=3), run, False)}
+    assert found == {"gdb's own" if killed else "gdb died"}
+
+
 def test_a_control_whose_gdbserver_has_died_says_nothing() -> None:
     assert judging.says_nothing("died", {judging.SERVERS})
     assert not judging.says_nothing("died", {"status"}) and not judging.says_nothing(judging.SERVERS, {judging.SERVERS})
