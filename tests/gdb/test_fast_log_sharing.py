@@ -168,3 +168,69 @@ def test_a_child_that_runs_on_while_the_program_stops(local: Scenario, compile_c
     text = local.run(program, *words, hook=hook)
     assert "status 0x2800, wrong 0\n" in text and "exited normally" in text, text
     assert "a thread may have been as the program went on: cuMemAlloc_v2" in text, text
+
+
+AS_IT_STOPS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { TIMES = 20 };
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static volatile int wanted, comes;
+static int child(void *unused)
+{
+    (void)unused;
+    _exit(40);
+}
+static void *cloning(void *unused)
+{
+    static char stack[1 << 16];
+    int status;
+    for (int i = 1; i <= TIMES; i++) {
+        while (wanted < i)
+            ;
+        comes = i;
+        waitpid(clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL), &status, 0);
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    unsigned long long block;
+    if (pthread_create(&thread, NULL, cloning, NULL))
+        abort();
+    for (int i = 1; i <= TIMES; i++) {
+        raise(SIGUSR2); /* gdb puts its breakpoints back, which the last child has taken away */
+        wanted = i;
+        while (comes < i)
+            ;
+        for (volatile int n = 0; n < i * 8000; n++)
+            ;
+        cuMemAlloc_v2(&block, 7);
+        cuMemAlloc_v2(&block, 1);
+    }
+    return pthread_join(thread, NULL);
+}
+"""
+# add $0x7f900000, %rax: behind the first byte of a jump that is four bytes which lead nowhere
+BARE = """
+__asm__(".globl cuMemAlloc_v2\\n.type cuMemAlloc_v2, @function\\ncuMemAlloc_v2: .byte 0x48, 0x05, 0, 0, 0x90, 0x7f\\n"
+        "xor %eax, %eax\\nret\\n.size cuMemAlloc_v2, . - cuMemAlloc_v2");
+"""
+
+
+def test_a_child_that_comes_as_another_thread_stops(shim: Path, compile_c, tmp_path: Path) -> None:
+    """gdbserver has taken down what was below gdb's breakpoints at the fork, and puts it back: a byte of our jump."""
+    hook = compile_c("libsharedhook.so", BARE, "-shared")
+    program = compile_c("program", AS_IT_STOPS, str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
+    going = "python while gdb.selected_inferior().pid: gdb.execute('continue')"
+    words = ("handle SIGUSR2 stop nopass", "set cuda-guard off", "cuda-log start --fast cuMemAlloc --in hook",
+             "cuda-break cuMemAlloc if bytesize == 7", "RUN", going)  # fmt: skip
+    far = Scenario(shim, "gdbserver", beside=str(shim / "libgdbcuda.so"))
+    text = far.run(program, *words, hook=hook)
+    assert "SIGSEGV" not in text and "exited normally" in text, text

@@ -107,7 +107,7 @@ def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
 def restore_all(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     memory, written = process.writable_memory(), [one for one in patches if one.is_written]
     if isinstance(memory, process.FarMemory):
-        far_patches.restore(memory, written)
+        far_patches.restore(memory, written, taken)
     elif memory is not None:
         for one in written:
             with suppress(OSError):

@@ -6,14 +6,14 @@ breakpoints in it as gdb has them. All threads stand still meanwhile. (gdb manua
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.recording.entries.entry_patch import EntryPatch
-from gdbcuda.live.threads import raw_stacks
+from gdbcuda.live.threads import children, raw_stacks
 from gdbcuda.live.threads.raw_stacks import WhereThreadsAre
 
 PIECE, GAP = 1 << 14, 1 << 11  # bytes: of a packet, and between entries of one
@@ -44,11 +44,15 @@ def write(memory: process.FarMemory, patches: Sequence[EntryPatch], threads: Whe
             one.be_written()
 
 
-def restore(memory: process.FarMemory, patches: Sequence[EntryPatch]) -> None:
+def restore(memory: process.FarMemory, patches: Sequence[EntryPatch], taken: Set[int]) -> None:
+    """``taken``: where gdb has breakpoints. A child that gdb is to be told of has them in a list of its own, each with
+    the byte that was there at the fork: of the jump. In memory that both share it would be put over the own bytes."""
     for group in neighbours(patches):
         for one in group:
             one.be_restored()
-        change(memory, group, to_jump=False)
+        for one in change(memory, group, to_jump=False):
+            if one.address in taken:
+                children.take_out(one.address)
 
 
 def neighbours(patches: Sequence[EntryPatch]) -> Iterator[list[EntryPatch]]:
