@@ -95,7 +95,7 @@ def test_cuda_save_writes_commands(scenario: Scenario, tmp_path) -> None:
         r"^1 .*\n\tstop only if .*rsi >= 67108864.*\n\tignore next 1 hits\n +silent\n", text, re.MULTILINE
     ), text
     assert re.search(r"^2 +breakpoint +keep n ", text, re.MULTILINE)
-    assert '\tstop only if $_cuda_returns(4, "error")' in text
+    assert re.search(r'\tstop only if (\$_cuda_registers\(\) && \()?\$_cuda_returns\(4, "error"\)', text), text
 
 
 CUDA_SAVE = r"""cuda-break cuMemAlloc_v2 --from app if bytesize >= 67108864

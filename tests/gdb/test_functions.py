@@ -15,6 +15,7 @@ from scenario import Scenario
         ('$_cuda_error_name("x")', "Cannot convert value to long"),
         ('$_cuda_arg("bytesize")', "No frame is currently selected"),
         ("$_cuda_arg(1, 2)", '$_cuda_arg("bytesize"): an argument of the selected frame'),
+        ("$_cuda_registers()", "= 1"),
         ("$_cuda_returned(1)", "= 0"),
         ("$_cuda_too_deep(1)", "= 0"),
         ("$_cuda_layer(-1)", '= ""'),

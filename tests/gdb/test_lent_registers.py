@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from pathlib import Path
 
 import pytest
 from scenario import Scenario
@@ -77,3 +78,23 @@ def test_a_log_costs_no_argument_and_counts_each_call_once(local: Scenario, comp
                      "cuda-log start cuMemsetD2D8", "RUN", GO_ON, "cuda-log stop", hook=hook)  # fmt: skip
     told = re.search(r"^wrong 0 of (\d+)$", text, re.MULTILINE)
     assert told and f"{told[1]} calls kept" in text, text
+
+
+INTERRUPTED = COUNTED.replace("pthread_kill(pthread_self(), SIGUSR2);", "").replace("i < 100", "i < 60")
+
+
+def test_a_signal_costs_no_argument_whatever_decides(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """gdb asks for the fourth argument by itself: before it is asked, the call has its own again. A condition of the
+    user's comes behind that, too, and it is in no file."""
+    hook = compile_c("libcalled.so", BEGINS_WITH_A_CALL, "-shared")
+    program = compile_c("interrupted", INTERRUPTED, str(hook), "-pthread")
+    saved = tmp_path / "saved"
+    text = local.run(program, "handle SIGUSR1 nostop noprint pass", "set cuda-guard off", "break main",
+                     "cuda-break cuMemsetD2D8 --from any if Width > 2000000", "RUN", "info breakpoints",
+                     f"save breakpoints {saved}", f"shell cat {saved}", "condition 2 $rcx > 2000000 || $rdi",
+                     "info breakpoints", "delete 1", GO_ON, hook=hook)  # fmt: skip
+    assert "wrong 0 of " in text and "Breakpoint 2," not in text, text
+    if "$_cuda_registers()" in text:  # gdb 14 gives them back itself
+        assert "stop only if $_cuda_registers() && (((unsigned long)$rcx > 2000000))" in text
+        assert "stop only if $_cuda_registers() && ($rcx > 2000000 || $rdi)" in text
+    assert "Width > 2000000" in text.partition("condition $bpnum $_cuda_break(")[2].partition("\n")[0]

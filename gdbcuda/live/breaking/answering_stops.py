@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import gdb
 
 from gdbcuda.live import breakpoints, layers, process
-from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints import locations, ours, own_condition
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.guarding import guards
 from gdbcuda.live.host import console, gdb_cli
@@ -134,10 +134,12 @@ def place(one: gdb.Breakpoint, answer: Answering) -> None:
     known, there = ours.of(one.number).here().answering, answer.reached
     if there.address in known:
         return
-    condition = f" if {one.condition}" if one.condition else ""
+    asked = own_condition.of(one)
+    condition = f" if {asked}" if asked else ""
     kind, stop = "tbreak" if one.temporary else "break", stop_address(there.address)
     known[there.address] = made = breakpoints.execute_break(f"{kind} *{stop:#x}{condition}")
     made.enabled = one.enabled
+    own_condition.complete(made)
     own_process.confine(made, stop)
     guards.want_same(made, one.number)
     inherit(one, made)
@@ -173,9 +175,11 @@ def pass_on(breakpoint: gdb.Breakpoint) -> None:
         for made in filter(gdb.Breakpoint.is_valid, here.answering.values()):
             if made.enabled != breakpoint.enabled:
                 made.enabled = breakpoint.enabled
-            if made.condition != breakpoint.condition:
+            asked = own_condition.of(breakpoint)
+            if own_condition.of(made) != asked:
                 with gdb_cli.in_c():
-                    made.condition = breakpoint.condition
+                    made.condition = asked or None
+                own_condition.complete(made)
             inherit(breakpoint, made)
 
 

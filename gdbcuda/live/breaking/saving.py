@@ -18,7 +18,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import breakpoints
 from gdbcuda.live.breaking.break_options import ADOPTERS
-from gdbcuda.live.breakpoints import locations, ours
+from gdbcuda.live.breakpoints import locations, ours, own_condition
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import console, gdb_cli, inferiors
 from gdbcuda.live.host.expressions import quoted
@@ -62,13 +62,14 @@ def set_aside(one: gdb.Breakpoint, wish: BreakWish, places: list[locations.Locat
     changed = changed_condition(one, wish)
     own = f" && ({changed})" if changed else ""
     with gdb_cli.in_c():
-        one.condition = f"$_cuda_break({quoted(wish.words)}){own}"
+        one.condition = f"{own_condition.IS_WRITTEN}{quoted(wish.words)}){own}"
     switch(_aside[-1], True)
 
 
 def changed_condition(one: gdb.Breakpoint, wish: BreakWish) -> str:
     """What the user has made of the condition; "1" for none at all."""
-    return (one.condition or "1") if (one.condition or "") != wish.native else ""
+    own = own_condition.of(one)
+    return (own or "1") if own != wish.native else ""
 
 
 def after(event: object = None) -> None:

@@ -17,7 +17,7 @@ import gdb
 
 from gdbcuda.errors import UserError
 from gdbcuda.live import layers, process
-from gdbcuda.live.breakpoints import locations, ours, uprobes
+from gdbcuda.live.breakpoints import locations, ours, own_condition, uprobes
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.breakpoints.ours import BreakWish
 from gdbcuda.live.host import gdb_cli, inferiors
@@ -173,6 +173,7 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
         else:
             wish.seen[number] = {place.address: place.enabled for place in own}
             choose_among(breakpoint, own, wish)
+    own_condition.complete(breakpoint, places)
 
 
 def is_forgotten(breakpoint: gdb.Breakpoint, places: list[Location], seen: dict[int, bool]) -> bool:

@@ -26,7 +26,7 @@ from gdbcuda.live.placing import letting_go
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import counting
 from gdbcuda.live.stopping.returning import returns
-from gdbcuda.live.threads import children
+from gdbcuda.live.threads import children, lent_registers
 from gdbcuda.machine import abi
 from gdbcuda.text import cplusplus
 
@@ -136,8 +136,17 @@ def cuda_returns(number: gdb.Value, mode: gdb.Value) -> bool:
 @function("_cuda_returned")
 def cuda_returned(address: gdb.Value) -> bool:
     """$_cuda_returned(ADDRESS): has a call returned there that a breakpoint with --on return or error waits for?"""
+    cuda_registers()
     with children.looking():
         return process.is_alive() and returns.arrived(expressions.address_of(address))
+
+
+@function("_cuda_registers")
+def cuda_registers() -> bool:
+    """$_cuda_registers(): true; gives the thread back the register that gdb keeps where a signal interrupts a step."""
+    if process.is_alive():
+        lent_registers.arrived(process.register("pc"))
+    return True
 
 
 @function("_cuda_arg")

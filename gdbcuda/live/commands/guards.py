@@ -7,7 +7,7 @@ from collections import defaultdict
 import gdb
 
 from gdbcuda.live import breakpoints, process
-from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints import ours, own_condition
 from gdbcuda.live.guarding import guards, lost_stacks
 from gdbcuda.live.host import console, gdb_cli, lazily
 from gdbcuda.live.layers import names
@@ -93,7 +93,7 @@ def where_tested(number: int) -> str:
         return "in the process"
     found = ours.filter_of(number)
     made, given = breakpoints.by_number(number), found.native if found is not None else ""
-    native = given if made is None or made.pending else made.condition or ""  # the user may have changed it
+    native = given if made is None or made.pending else own_condition.of(made)  # the user may have changed it
     if not process.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"
     if "$_" in native:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import gdb
 
 from gdbcuda.live import process
-from gdbcuda.live.breakpoints import ours
+from gdbcuda.live.breakpoints import ours, own_condition
 from gdbcuda.live.breakpoints.locations import are_places_known, places
 from gdbcuda.live.breakpoints.ours import WantedGuards
 from gdbcuda.live.guarding.by_process import (
@@ -134,7 +134,7 @@ def stops_of(breakpoint: gdb.Breakpoint, reason: str) -> list[int]:
 def is_changed(breakpoint: gdb.Breakpoint) -> bool:
     """By the user, so that its condition is another one than its guard's."""
     filter = ours.filter_of(breakpoint.number)
-    return filter is None or (breakpoint.condition or "") != filter.native
+    return filter is None or own_condition.of(breakpoint) != filter.native
 
 
 def all_or_none(state: Guarded) -> None:

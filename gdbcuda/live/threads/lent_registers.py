@@ -3,7 +3,7 @@
 gdb steps a thread off a breakpoint in a copy of the instruction. Where that names memory from its own place, the copy
 does so from a register that holds the address behind the instruction. A signal, or gdb's stop for another thread, may
 come before the copy is executed: gdb up to 13 then puts the program counter back, and not the register, which may be an
-argument. So at breakpoints that nobody has named it is put back here, when the thread is met again or gdb stops.
+argument. So at breakpoints of ours it is put back here, when the thread is met again or gdb stops.
 (gdb's amd64-tdep.c: fixup_riprel; displaced-stepping.c: displaced_step_buffers::finish.)
 """
 
@@ -21,6 +21,7 @@ from gdbcuda.text.patterns import pattern
 LENT = ("rcx", "rbx", "rbp", "rsi", "rdi")  # gdb takes the first that the instruction does not name
 KEPT = ("rax", "rdx", "r8", "r9", "r10", "r11")
 FROM_OWN_PLACE = pattern(r"[(\[]%?rip\b")
+ARE_LOST = not hasattr(gdb, "notify_mi")  # gdb 14 is the first that gives them back itself, and that has this
 MOST = 4  # arrivals of a thread: signal handlers make calls too
 
 Arrivals = dict[tuple[int, int], tuple[int, ...]]  # by program counter and stack pointer: what was in registers
@@ -29,7 +30,7 @@ ARRIVALS: PerInferior[dict[int, Arrivals]] = PerInferior(dict)  # by thread
 
 def arrived(address: int) -> None:
     """The selected thread is at a breakpoint, off which gdb will step it."""
-    if not (is_stepped_aside() and names_own_place(address)):
+    if not is_lost_at(address):
         return
     known = ARRIVALS().setdefault(call_registers.thread_number(), {})
     give_back(known, address)
@@ -40,16 +41,24 @@ def arrived(address: int) -> None:
         del known[next(iter(known))]
 
 
+def is_lost_at(address: int) -> bool:
+    return ARE_LOST and is_stepped_aside() and names_own_place(address)
+
+
 def is_stepped_aside() -> bool:
+    """By default where other threads run on meanwhile."""
     wanted = gdb.parameter("displaced-stepping")  # None: auto
-    return not process.is_remote() if wanted is None else bool(wanted)
+    return bool(gdb.parameter("non-stop") or not process.is_remote()) if wanted is None else bool(wanted)
 
 
 @process.until_objects_change
 def names_own_place(address: int) -> bool:
     if process.machine() != "x86-64":
         return False
-    first = gdb.selected_inferior().architecture().disassemble(address)[0]
+    try:
+        first = gdb.selected_inferior().architecture().disassemble(address)[0]
+    except gdb.MemoryError:
+        return False
     return bool(FROM_OWN_PLACE.search(str(first["asm"])))
 
 
