@@ -19,6 +19,7 @@ Handlers = dict[Callable[..., Any], Callable[..., None]]
 
 BETWEEN_COMMANDS = (
     "placing.held_places.catch_up",
+    "threads.killed.sweep?",
     "placing.unloading.sweep?",
     "stopping.returning.call_sites.sweep?",
     "stopping.returning.shown_calls.sweep?",

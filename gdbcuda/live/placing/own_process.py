@@ -19,7 +19,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.placing import held_places, letting_go, silence, unloading
 from gdbcuda.live.prompt import safely
-from gdbcuda.live.threads import children, lent_registers
+from gdbcuda.live.threads import children, killed, lent_registers
 
 # gdb 10 to 12 cannot switch locations of internal breakpoints: there one process at a time is watched
 CAN_CONFINE = hasattr(gdb, "BreakpointLocation")
@@ -37,6 +37,7 @@ def confine(made: gdb.Breakpoint, address: int) -> None:
     owner = gdb.selected_inferior().num
     silence.wake(address)
     letting_go.watch()
+    killed.watch()
     _placed[made.number] = unloading.Placed(made, address, owner)
     if hasattr(made, "inferior") and made.thread is None:
         made.inferior = owner

@@ -1,0 +1,43 @@
+"""Somebody kills a process while it stands: gdb hears of that only when it lets it go on, and may not get over it.
+
+Without us too: gdb 13 waits for ever then, gdb 16 crashes, and a breakpoint in the program, which it cannot put in any
+more, keeps it from going on at all. ``kill`` is clean in each. (proc(5): /proc/PID/stat, exit_code.)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import gdb
+
+from gdbcuda.live.host import console
+from gdbcuda.live.host.inferiors import PerInferior
+from gdbcuda.live.process import thread_status
+
+SAID: PerInferior[list[bool]] = PerInferior(list)  # of those that have a breakpoint of ours
+KILLED = (
+    "gdbcuda: process {} is dead: somebody, or the kernel for want of memory, has killed it. kill, then run; with "
+    "continue gdb may wait for ever, or crash\n"
+)
+
+
+def watch() -> None:
+    """The selected process."""
+    SAID()
+
+
+def sweep(event: object = None) -> None:
+    """Between commands."""
+    for one in gdb.inferiors() if SAID.all() else ():
+        if one.pid and not SAID.of(one) and is_killed(one.pid):
+            SAID.of(one).append(True)
+            console.write(KILLED.format(one.pid))
+
+
+def is_killed(pid: int) -> bool:
+    """A process of this machine that gdb traces, and that has not gone yet, for gdb has not heard of it."""
+    fields = thread_status.near(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    is_dead = bool(fields) and fields[0] == "Z" and fields[-1] == str(int(signal.SIGKILL))
+    return is_dead and bool(re.search(rf"^TracerPid:\t{os.getpid()}$", thread_status.near(f"/proc/{pid}/status"), re.M))
