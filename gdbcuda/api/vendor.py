@@ -24,11 +24,11 @@ _COMPUTE = pattern(r"lib(cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse
                       r"nvJitLink|nvjpeg|nvinfer\w*|cufile|nvshmem\w*)(-[0-9a-f]{8})?\.so")  # fmt: skip
 _SYSTEM = ("c", "m", "dl", "rt", "pthread", "gcc_s", "stdc++", "util", "resolv", "anl")
 _LAYERS = (
-    ("runtime", pattern(r"libcudart[.-]")),
+    ("runtime", pattern(r"libcudart(-[0-9a-f]{8})?\.")),
     ("driver", pattern(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)(-[0-9a-f]{8})?\.so")),
     ("system", _LOADER),
     ("system", _VDSO),
-    ("system", pattern(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)[-.]")),
+    ("system", pattern(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)(-[0-9a-f]{8})?(\.|-\d)")),
     ("system", pattern(r"libgdbcuda(-trace|-gpu)?\.so")),  # ours, for guards and for what is recorded
     ("system", _SANITIZER),
 )

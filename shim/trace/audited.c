@@ -84,5 +84,5 @@ void audited_noted(struct trace *trace)
 {
     word address = *audited ? mapped_at(audited, 0) : 0;
     if (address)
-        trace_entry(trace, AN_OBJECT, 0, address, 0, audited);
+        trace_loaded(trace, address, 0, audited);
 }

@@ -43,6 +43,7 @@ static void start(char **environment)
     if (*value_of(environment, "GDBCUDA_TRACE")) /* who reads the rings in memory, such as a debugger, wants those of all */
         ring_few = FEW_RINGS;
     trace_begin(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE"), value_of(environment, "GDBCUDA_TRACE_IN"));
+    trace_hook(&gdbcuda_trace, value_of(environment, "GDBCUDA_TRACE_HOOK"));
     gdbcuda_trace.whole = number_in(value_of(environment, "GDBCUDA_TRACE_WHOLE"));
     ranks_begin(&gdbcuda_trace, environment);
     filters_begin(&gdbcuda_trace);
@@ -127,7 +128,7 @@ ASKED unsigned la_objopen(struct link_map *object, long space, uintptr_t *cookie
     if (!*object->l_name)
         trace_program(program, sizeof program);
     const char *name = *object->l_name ? object->l_name : program;
-    *cookie = trace_entry(THERE(gdbcuda_trace), AN_OBJECT, 0, object->l_addr, (word)object->l_ld, name);
+    *cookie = trace_loaded(THERE(gdbcuda_trace), object->l_addr, (word)object->l_ld, name);
     if (!*object->l_name)
         audited_noted(THERE(gdbcuda_trace));
     if (in_front)

@@ -1,15 +1,62 @@
 /* Which layer a function is in, as far as the names of files tell: whether it is to be recorded. */
 #include "trace.h"
 
+#define HASH 8 /* digits */
+
 static const char *file_of(const struct trace *trace, word object)
 {
     return object - 1 < MOST_ENTRIES ? base_name((const char *)(trace->entries[object - 1] + ENTRY_TEXT)) : "";
 }
 
+void trace_hook(struct trace *trace, const char *path)
+{
+    if (length(path) < sizeof trace->hook)
+        append(trace->hook, path);
+}
+
+word trace_loaded(struct trace *trace, word address, word dynamic, const char *path)
+{
+    word found = trace_entry(trace, AN_OBJECT, 0, address, dynamic, path);
+    if (found && *trace->hook && !text_order(path, trace->hook)) {
+        trace->hook_object = found;
+        trace_entry(trace, A_HOOK, 0, 0, found, "");
+    }
+    return found;
+}
+
+static int is_hook(const struct trace *trace, word object)
+{
+    return object && object == trace->hook_object;
+}
+
+static int is_digit(char letter, char last)
+{
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= last);
+}
+
+/* libcuda.so.1, and libcuda-0123abcd.so.1 as auditwheel names it; not libcuda-control.so, which is a hook library. */
+static int is_named(const char *name, const char *library)
+{
+    if (!starts_with(name, library))
+        return 0;
+    const char *rest = name + length(library);
+    word digits = 0;
+    while (*rest == '-' && digits < HASH && is_digit(rest[1 + digits], 'f'))
+        digits++;
+    return *rest == '.' || (digits == HASH && rest[1 + HASH] == '.');
+}
+
+/* libc.so.6 or libc-2.31.so */
+static int is_of_libc(const char *name, const char *library)
+{
+    const char *rest = name + length(library);
+    return is_named(name, library) || (starts_with(name, library) && rest[0] == '-' && is_digit(rest[1], '9'));
+}
+
 int trace_is_system(const struct trace *trace, word object)
 {
     const char *name = file_of(trace, object);
-    return starts_with(name, "libc.") || starts_with(name, "libc-") || starts_with(name, "libdl");
+    return !is_hook(trace, object) && (is_of_libc(name, "libc") || is_of_libc(name, "libdl"));
 }
 
 int trace_is_of_machine(const char *file)
@@ -36,11 +83,11 @@ static int is_program(const struct trace *trace, word object)
 static const char *layer_of(const struct trace *trace, word object, const char *function)
 {
     const char *name = file_of(trace, object);
-    for (const struct api_vendor *one = api_vendors; one->name; one++) {
-        char next = starts_with(name, one->name) ? name[length(one->name)] : 0;
-        if (next == '.' || next == '-')
+    if (is_hook(trace, object))
+        return "hook";
+    for (const struct api_vendor *one = api_vendors; one->name; one++)
+        if (is_named(name, one->name))
             return one->layer;
-    }
     return !is_program(trace, object) ? "hook" : starts_with(function, "cuda") ? "runtime" : "app";
 }
 

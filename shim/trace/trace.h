@@ -53,6 +53,8 @@ struct trace {
     word confined;
     word *mapped; /* the entries in the file, 0 where there is none */
     word *ours;   /* leads to 1, in a forked child to 0 */
+    char hook[4096]; /* what the user calls the hook library: its path, "" for none */
+    word hook_object;
 };
 extern struct trace gdbcuda_trace;
 
@@ -74,6 +76,8 @@ void trace_confined(struct trace *trace, int is_worth_a_file); /* makes the last
 int trace_is_wanted(const struct trace *trace, word object, const char *function);
 int trace_is_system(const struct trace *trace, word object);
 int trace_is_of_machine(const char *file);
+void trace_hook(struct trace *trace, const char *path);
+word trace_loaded(struct trace *trace, word address, word dynamic, const char *path); /* its entry */
 
 /* places.c is the last two. */
 

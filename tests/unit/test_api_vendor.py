@@ -18,6 +18,10 @@ from gdbcuda.api import vendor
         ("libcuda-hook.so", "", ""),
         ("libcudart_wrapper.so", "", ""),
         ("libc-2.31.so", "", "system"),
+        ("libgcc_s-12-20220421.so.1", "", "system"),
+        ("libgcc_s-a04fdf82.so.1", "", "system"),
+        ("libcudart-proxy.so", "", ""),
+        ("libdl-hook.so", "", ""),
     ],
 )
 def test_a_file_is_known_by_its_name(name: str, api: str, layer: str) -> None:

@@ -79,6 +79,24 @@ uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from, uintp
 """
 
 
+@pytest.mark.parametrize("name", ["libdlsym_hook.so", "libcuda-control.so", "libnvidia-vgpu.so", "libcuda.so.1"])
+def test_what_the_user_calls_the_hook_library_is_it(trace: Trace, shim: Path, tmp_path: Path, name: str) -> None:
+    """Whatever its file is called."""
+    hook = tmp_path / name
+    source = """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        int cuInit(unsigned flags)
+        {
+            return ((int (*)(unsigned))dlsym(dlopen(DRIVER, RTLD_NOW), "cuInit"))(flags);
+        }
+    """
+    driver = f'-DDRIVER="{shim}/standin/libcuda.so.1"'
+    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", driver, "-o", hook, "-"], input=source, text=True, check=True)
+    found = trace("test_alloc", options=("--hook", str(hook), "--in", "hook"))
+    assert [(call["name"], call["layer"]) for call in found.calls()] == [("cuInit", "hook")]
+
+
 def test_a_hook_library_that_the_loader_asks(trace: Trace, tmp_path: Path) -> None:
     """In front of it and behind it, also where a child has lost what is preloaded."""
     (tmp_path / "audits.c").write_text(AUDITS)

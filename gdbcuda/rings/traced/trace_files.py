@@ -18,6 +18,7 @@ from gdbcuda.rings.ring_layout import (
     A_FILTER,
     A_FOLDER,
     A_FUNCTION,
+    A_HOOK,
     A_RANK,
     A_THREAD_WITHOUT_FILE,
     AN_OBJECT,
@@ -59,7 +60,8 @@ class TracedProcess:
     has; ``without_file`` are the threads whose calls are in no file, ``filtered`` the functions of which only the
     wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``past_plt``: what
     they call through slots is not recorded; ``missed``: calls of threads that could note none, once the program had
-    confined itself; ``threads_without_file``: how many, told or not; ``rank``: what its launcher calls it."""
+    confined itself; ``threads_without_file``: how many, told or not; ``rank``: what its launcher calls it; ``hooks``:
+    what the user has called the hook library."""
 
     pid: int = 0
     parent: int = 0
@@ -76,6 +78,7 @@ class TracedProcess:
     missed: int = 0
     threads_without_file: int = 0
     rank: str = ""
+    hooks: set[LoadedObject] = field(default_factory=set)
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -119,6 +122,8 @@ def note_entry(found: TracedProcess, entry: Entry, objects: dict[int, LoadedObje
         found.past_libc.add(text)
     elif kind == PAST_PLT and where in objects:
         found.past_plt.add(os.path.basename(objects[where].file))
+    elif kind == A_HOOK and where in objects:
+        found.hooks.add(objects[where])
     elif kind == A_FOLDER:
         found.folder = text
 

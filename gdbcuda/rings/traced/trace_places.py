@@ -39,8 +39,8 @@ class CodeOfProcess:
 
     def layer(self, one: LoadedObject | None) -> str:
         """A library that is none of the vendor's and implements what was called is a hook library."""
-        if one is None:
-            return ""
+        if one is None or one in self.process.hooks:
+            return "hook" if one is not None else ""
         is_hook = one in self.hooks and one != self.program
         return vendor.layer_of(one.file) or ("hook" if is_hook else "app")
 

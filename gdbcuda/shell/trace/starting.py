@@ -23,6 +23,7 @@ from gdbcuda.text.sentences import meant
 
 FOLDER, LAST, PLACES = "GDBCUDA_TRACE", "GDBCUDA_TRACE_LAST", "GDBCUDA_TRACE_IN"
 STACK, SHARED, WHOLE = "GDBCUDA_TRACE_STACK", "GDBCUDA_TRACE_SHARED", "GDBCUDA_TRACE_WHOLE"
+HOOK = "GDBCUDA_TRACE_HOOK"
 AUDITED = "GDBCUDA_TRACE_AUDIT"  # the hook library, where the loader asks it too
 WHOLE_PROCESSES = 64  # of later ones each thread keeps fewer calls, 256 in the end
 WHOLE_RINGS = 16  # threads that may be AHEAD calls ahead; the n-th one gets a 16th of n of that
@@ -55,6 +56,7 @@ def environment(
     return {**own, LAST: str(fit), SHARED: str(shared), WHOLE: str(whole), PLACES: ",".join(checked(where)),
             AUDIT: joined(tracer, *audited, *[tracer] * len(audited), own.get(AUDIT, "")), AUDITED: joined(*audited),
             PRELOAD: joined(*libraries, own.get(PRELOAD, "")),
+            HOOK: "".join([*audited, *given][:1]),
             **({INJECTION: given[0]} if way == INJECTION else {})}  # fmt: skip
 
 
