@@ -9,7 +9,7 @@ from __future__ import annotations
 from gdbcuda.files.word_layout import offsets
 
 WORD = 8
-VERSION = 6  # of what is in a process's memory
+VERSION = 7  # of what is in a process's memory
 FILE_VERSION = 5  # of what is in the files of a trace folder
 STATE_SYMBOL, FUNCTIONS_SYMBOL, SLOTS_SYMBOL = "gdbcuda_recorder_v1", "gdbcuda_functions_v1", "gdbcuda_slots_v1"
 DOORS_SYMBOL = "gdbcuda_doors_v1"
@@ -29,10 +29,12 @@ NOT_READ = (1 << 64) - 1  # what an out-value has for its size where the memory 
 # divided by n, 0 for no such limit; MISSED counts the calls that found no ring.
 # CONFINED: the program makes few system calls from now on, so the recorder makes none; NO_TICKS: nor may it read the
 # time stamp counter (prctl(2): PR_SET_SECCOMP with strict mode, PR_SET_TSC), so it records nothing.
+# LOOKED_ON: where a debugger has a breakpoint in each process that it looks on, and not in a child that it lets go: in
+# that nothing is recorded. 0 where children are recorded too.
 # CALLERS: how many callers of the caller a record gets, at most MOST_CALLERS.
 # AROUND and BEHIND: code that is told when a call begins and ends that makes work for a GPU (shim/gpu); 0 for none.
-STATE = offsets("VERSION", "RECORDS", "SHARED", "MISSED", "CONFINED", "CALLERS", "AROUND", "BEHIND", "COUNT",
-                ("RINGS", MOST_RINGS))  # fmt: skip
+STATE = offsets("VERSION", "RECORDS", "SHARED", "MISSED", "CONFINED", "LOOKED_ON", "CALLERS", "AROUND", "BEHIND",
+                "COUNT", ("RINGS", MOST_RINGS))  # fmt: skip
 
 # Of each recorded function, from FUNCTIONS_SYMBOL on. ORIGINAL: what is called. STACK, FLOATS: how many words of
 # arguments are on the stack, and in how many of the first vector registers (of a record few lines are touched).

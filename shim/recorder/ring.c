@@ -10,6 +10,8 @@
 #define FRONTS_AHEAD 1024 /* 32 pages; more than come between two looks at the clock, where there is other work */
 #define MORE_AHEAD 8192   /* 16 */
 
+#define INT3 0xcc
+
 #define EXPORTED __attribute__((visibility("protected")))
 
 EXPORTED word gdbcuda_recorder_v1[STATE_SIZE] = {[STATE_VERSION] = VERSION, [STATE_RECORDS] = 1 << 13};
@@ -224,10 +226,17 @@ void signals_come(word before)
     change_mask(SIG_SETMASK, before);
 }
 
+/* In a child that the debugger has let go. It may confine itself, and nobody would see that. */
+static int is_left_alone(void)
+{
+    const volatile unsigned char *at = (const unsigned char *)gdbcuda_recorder_v1[STATE_LOOKED_ON];
+    return at && *at != INT3;
+}
+
 /* A file of some megabytes takes milliseconds: the calls of signal handlers would have no ring meanwhile. */
 word *ring_made(void)
 {
-    if (gdbcuda_ring != BUSY && !gdbcuda_recorder_v1[STATE_CONFINED]) {
+    if (gdbcuda_ring != BUSY && !gdbcuda_recorder_v1[STATE_CONFINED] && !is_left_alone()) {
         word before = signals_held();
         word *ring = made_or_found();
         signals_come(before);

@@ -10,6 +10,7 @@ from forking_gdbcuda import run_gdbcuda
 from guard_programs import RESOLVER
 from scenario import Scenario, skip_if_syscall_is_not_watched
 from test_fast_log import lists_locations
+from test_fast_log import placed as placed
 from test_guard_seccomp import CONFINES, past_libc
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the recorder is made for x86-64")
@@ -198,3 +199,29 @@ def test_behind_a_child_that_shares_the_memory(local: Scenario, compile_c, tmp_p
     text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=(how,))
     assert "exited with code 07" in text, text
     assert "are not recorded: the program makes a child that shares its memory (clone, CLONE_VM)" in text, text
+
+
+LETS_GO = """
+#include <stdio.h>
+#include <sys/wait.h>
+int main(int count, char **words)
+{
+    for (int i = 1; i < count; i++) {
+        int status = -1;
+        if (!fork())
+            confines(2, words + i - 1);
+        wait(&status);
+        printf("%s: %x\\n", words[i], status);
+    }
+    return 3;
+}
+"""
+
+
+def test_children_that_gdb_lets_go(placed: Scenario, compile_c, tmp_path: Path) -> None:
+    """Nobody sees them confine themselves, nor reads what they record: they record nothing."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = no_process_vm_readv(CONFINES).replace("int main(", "static int confines(") + LETS_GO
+    program = compile_c("program", source, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = placed.run(program, FAST, "RUN", hook=hook, arguments=("strict", "filter"))
+    assert "strict: 700" in text and "filter: 700" in text and "exited with code 03" in text, text

@@ -49,7 +49,7 @@ class RingProcess:
     ``threads``: gdb's numbers, by the kernel's; ``calls``: by ring; ``read``: what is not decoded yet; ``watches``: on
     calls that matter; ``far``: too far for a jump; ``looked_at``: calls past libc that are watched; ``careful``: why it
     makes no system call, where none was seen; ``python_for``: functions whose calls get their lines of Python, as
-    ``pythons`` knows them; ``has_run``: since its rings were read."""
+    ``pythons`` knows them; ``has_run``: since its rings were read; ``looked_on``: as told."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -71,6 +71,7 @@ class RingProcess:
     pythons: ToldPython = field(default_factory=ToldPython)
     pid: int = 0
     has_run: bool = False
+    looked_on: int = -1
 
     def begin(self) -> bool:
         """False while the process has not loaded our library. What others have recorded is not told."""

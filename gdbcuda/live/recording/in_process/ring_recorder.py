@@ -73,8 +73,8 @@ class RingRecorder(LogNotes):
         state = self.processes()
         if state.reader is None and not self.begin_in(state):
             return
-        if state.watches is None:
-            self.look_out(state)
+        sandboxes.look_out(state, self.on_last_call)
+        sandboxes.tell_who_is_looked_on(state, bool(self.wish.folder))
         state.plan(linkage, self.wish)
 
     def begin_in(self, state: RingProcess) -> bool:
@@ -85,10 +85,6 @@ class RingRecorder(LogNotes):
         state.python_for = self.wish.python
         state.pythons.begin(state.python_for, folder)
         return True
-
-    def look_out(self, state: RingProcess) -> None:
-        state.watches = []
-        sandboxes.look_out(state, self.on_last_call)
 
     def on_process(self, inferior: gdb.Inferior) -> None:
         """If it is a fork, it has the jumps of the process that it was forked from."""
@@ -153,6 +149,7 @@ class RingRecorder(LogNotes):
         state.fresh.clear()
         state.switch_watches(not children.is_memory_shared())
         state.has_run = state.reader is not None
+        sandboxes.tell_who_is_looked_on(state, bool(self.wish.folder))
         if state.patches:
             kept_folder.tell(state)
         if state.patches and not self.stays_out:
@@ -163,8 +160,8 @@ class RingRecorder(LogNotes):
         state.has_run = False
         if state.reader is not None:
             entry_patches.restore_all(state.patches.values(), taken_bytes.now())
-            if state.watches is None and process.is_alive():
-                self.look_out(state)
+            if process.is_alive():
+                sandboxes.look_out(state, self.on_last_call)
             with waiting.told("cuda-log", lambda: f", {state.reader.so_far} calls read" if state.reader else ""):
                 self.read(state, interrupts.is_waiting)
             if state.reader.is_cut:

@@ -4,6 +4,9 @@ Where the program makes the call past libc, gdb looks on at that instruction. Ma
 for each of which the program would wait: after so many of them the recorder is careful without having seen one. So it
 is from the first child on that shares the program's memory: gdb takes its breakpoints out of both, and would look on no
 more. (gdb's infrun.c: follow_fork_inferior.)
+
+A child that gdb lets go may confine itself as well, and nobody reads what it records: it records nothing. It has lost
+all breakpoints of gdb's, also the one that nobody meets.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
 from gdbcuda.live.guard import forks, libc_calls
 from gdbcuda.live.guard.launches import KernelCall
+from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.placing import silence
+from gdbcuda.live.recording.in_process.past_gdb import write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING
-from gdbcuda.rings.ring_layout import NO_TICKS
+from gdbcuda.rings.ring_layout import NO_TICKS, STATE, WORD
 
 MOST_LOOKS = 200
 MOST_WATCHED = 32  # instructions of an object
@@ -30,9 +35,26 @@ SHARES = "the program makes a child that shares its memory (clone, CLONE_VM), an
 
 
 def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
+    """If nobody does yet."""
+    if state.watches is not None:
+        return
+    state.watches = []
     if seccomp.is_confined():
         state.confine()
     look_out_past_libc(state, on_last_call)
+    start = process.auxiliary().get("AT_ENTRY")
+    if start is not None:
+        state.watches.append(NeverMet(start))
+
+
+def tell_who_is_looked_on(state: RingProcess, are_children_recorded: bool) -> None:
+    """The recorder. (``are_children_recorded``: without gdb.)"""
+    lets_go = gdb.parameter("follow-fork-mode") == "parent" and gdb.parameter("detach-on-fork")
+    place = next((one.address for one in state.watches or () if isinstance(one, NeverMet)), 0)
+    wanted = place if lets_go and not are_children_recorded else 0
+    if state.reader is not None and wanted != state.looked_on:
+        write_word(state.reader.state + STATE["LOOKED_ON"] * WORD, wanted)
+        state.looked_on = wanted
 
 
 def may_meet_breakpoints() -> bool:
@@ -88,6 +110,13 @@ def be_careful(state: RingProcess, reason: str) -> None:
     if not state.careful:
         state.careful = reason
         state.confine()
+
+
+class NeverMet(Watch):
+    """At the program's entry point."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address, lambda: None)
 
 
 class SystemCall(KernelCall):
