@@ -2,7 +2,8 @@
 
 gdb is about to end, and waits for no event any more. Each thread that runs is sent a SIGSTOP, which none can block;
 what it stops with is taken from the kernel again, so that gdb does not hear of it. Who has stopped for something else
-has a word for gdb, and stays. (ptrace(2), "signal-delivery-stop"; waitid(2).)
+has a word for gdb, and stays. Who waits in the kernel, as for a child by vfork, is sent none: he would stop when gdb
+has gone. (ptrace(2), "signal-delivery-stop"; waitid(2); proc(5): /proc/PID/stat, state.)
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from gdbcuda.live.threads import raw_stacks
 SYS_TGKILL = 234  # (asm/unistd_64.h)
 PTRACE_CONT, PTRACE_SINGLESTEP = 7, 9  # (sys/ptrace.h)
 ANY_THREAD = 0x40000000  # __WALL: also one that another thread has made (linux/wait.h)
-PATIENCE, APART = 0.5, 0.001  # seconds: a thread in the kernel stops when that lets it go
+UNINTERRUPTIBLE = "D"
+PATIENCE, LONGEST, APART = 0.5, 10.0, 0.001  # seconds: for a thread in the kernel; for one that waits for a processor
 
 _asked: set[int] = set()  # to stop, by us. gdb may come to its end a second time inside of its end, and not back
+_in_vain: list[bool] = []  # one has not come out of the kernel: nobody waits for it again
 
 
 @contextmanager
@@ -36,16 +39,20 @@ def held_still() -> Iterator[bool]:
     finally:
         while _asked:
             with suppress(OSError):
-                let_go_on(_asked.pop())
+                let_go_on(await_stop(_asked.pop()))
 
 
 def do_all_stand() -> bool:
     """Threads that are made meanwhile are found the next time."""
-    last = time.monotonic() + PATIENCE
-    while running := set(filter(runs, raw_stacks.threads())):
-        if time.monotonic() > last:
+    began = time.monotonic()
+    while running := {one: raw_stacks.state(one) for one in raw_stacks.threads() if runs(one)}:
+        in_kernel = {one for one, state in running.items() if state == UNINTERRUPTIBLE}
+        if in_kernel and (_in_vain or time.monotonic() > began + PATIENCE):
+            _in_vain.append(True)
             return False
-        for thread in running - _asked:
+        if time.monotonic() > began + LONGEST:
+            return False
+        for thread in running.keys() - in_kernel - _asked:
             if not is_asked_already(thread):
                 _asked.add(thread)
                 ctypes.CDLL(None).syscall(SYS_TGKILL, gdb.selected_inferior().pid, thread, signal.SIGSTOP)
@@ -55,6 +62,15 @@ def do_all_stand() -> bool:
 
 def runs(thread: int) -> bool:
     return raw_stacks.state(thread) not in ("", *raw_stacks.STANDING)
+
+
+def await_stop(thread: int) -> int:
+    """Who goes on before would stop behind gdb's end. (Of one who is in the kernel by now, gdb's own SIGSTOP is the
+    same as ours: as long as it waits there is one.)"""
+    last = time.monotonic() + LONGEST
+    while runs(thread) and raw_stacks.state(thread) != UNINTERRUPTIBLE and time.monotonic() < last:
+        time.sleep(APART)
+    return thread
 
 
 def is_asked_already(thread: int) -> bool:
