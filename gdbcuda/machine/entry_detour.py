@@ -25,7 +25,7 @@ from gdbcuda.machine.x86.x86_write import JUMP_SIZE, Code, jump
 
 THROUGH_REGISTER = re.compile(rb"\xff[\x20-\x24\x26\x27\x60-\x67\xa0-\xa7\xe0-\xe7]")  # not jmp *pointer(%rip)
 SHORT = re.compile(rb"(?=[\xe0-\xe3\xeb\x70-\x7f]([\x80-\xff]))", re.DOTALL)
-LONG = re.compile(rb"(?=[\xe8\xe9\x80-\x8f](..[\xf0-\xff]\xff))", re.DOTALL)  # backwards, within a megabyte
+LONG = re.compile(rb"(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(..[\xf0-\xff]\xff))", re.DOTALL)  # backwards, within a megabyte
 LONGEST_COVERED = JUMP_SIZE - 1 + LONGEST_INSTRUCTION
 FIRST = 160  # bytes: a short jump from behind them leads no further back than 32
 
@@ -70,9 +70,9 @@ def last_that_may_jump_back(code: bytes, end: int) -> int:
     code where one may lead anywhere, -1 for none."""
     if THROUGH_REGISTER.search(code):
         return len(code)
-    short = ((found.start(), 2 + found[1][0] - 256) for found in SHORT.finditer(code[:FIRST]))
-    long = ((found.start(), 5 + struct.unpack("<i", found[1])[0]) for found in LONG.finditer(code))
-    return max((at for at, distance in (*short, *long) if 0 <= at + distance < end), default=-1)
+    short = ((found.start(), found.end(1) + found[1][0] - 256) for found in SHORT.finditer(code[:FIRST]))
+    long = ((found.start(), found.end(1) + struct.unpack("<i", found[1])[0]) for found in LONG.finditer(code))
+    return max((at for at, to in (*short, *long) if 0 <= to < end), default=-1)
 
 
 def refuse_jumps(function: int, code: bytes, end: int, under: Body, elsewhere: Body, last: int) -> None:

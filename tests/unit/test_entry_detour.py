@@ -26,6 +26,7 @@ def plan(code: str) -> int:
         (f"{PROLOGUE} e8 f6ffffff 5b c9 c3", 5),  # calls itself
         (f"{PROLOGUE} ebfe 5b c9 c3", 5),  # a loop behind them
         (f"{PROLOGUE} b8 ebf80000 5b c9 c3 06", 5),  # a number that could be a jump, and data behind the function's end
+        (f"{PROLOGUE} eb01 06 488d85 f2ffffff 5b c9 c3", 5),  # data, and a local variable at a distance like a branch's
     ],
 )
 def test_an_entry_that_can_jump(code: str, moved: int) -> None:
@@ -39,6 +40,7 @@ def test_an_entry_that_can_jump(code: str, moved: int) -> None:
         (f"{MOVE} e9 f8ffffff", r"jumps back into its first bytes \(\+3\)"),
         (f"{PROLOGUE} ebf9 c3", r"jumps back into its first bytes \(\+0\)"),
         (f"{PROLOGUE} 75fa c3", r"jumps back into its first bytes \(\+1\)"),
+        (f"{PROLOGUE} 0f84 f6ffffff c3", r"jumps back into its first bytes \(\+1\)"),
         (f"{PROLOGUE} ffe0", "a jump through a table or a register"),
         ("31c0 c3", "no room for a jump"),
         ("5b c3 90 90 90 90", "no room for a jump"),
