@@ -14,6 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from gdbcuda.errors import Unreadable
+from gdbcuda.linkage.hash_tables import GnuTable, HashTable, SysvTable
 from gdbcuda.memory import Memory, string_at
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR, PT_GNU_RELRO = 1, 2, 4, 6, 0x6474E552
@@ -21,7 +22,7 @@ DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 
 DT_FLAGS_1, DF_1_NODELETE = 0x6FFFFFFB, 8
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
 STT_TLS, STT_GNU_IFUNC = 6, 10
-MOST_OBJECTS, MOST_ENTRIES, MOST_NOTES, LONGEST_CHAIN = 4096, 512, 4096, 10_000
+MOST_OBJECTS, MOST_ENTRIES, MOST_NOTES = 4096, 512, 4096
 FEW_STRINGS = 16  # bytes: no string table begins with so many zeros
 
 
@@ -119,6 +120,7 @@ class Image:
     def lose_contents(self, why: str) -> None:
         """What the dynamic section leads to is not to be believed: from now on it has no symbols."""
         self.lacking = why
+        self.__dict__.pop("_hash_table", None)
         self.__dict__["entries"] = {tag: value for tag, value in self.entries.items() if tag == DT_DEBUG}
 
     def holds(self, address: int) -> bool:
@@ -130,40 +132,15 @@ class Image:
 
     def matches(self, name: str) -> Iterator[tuple[int, LoadedSymbol]]:
         """Every definition of the name (one a symbol version), with its index in the dynamic symbols."""
-        indices = self._gnu_chain(name) if DT_GNU_HASH in self.entries else self._hash_chain(name)
-        for index in indices:
+        for index in self._hash_table.indices(name):
             found = self._symbol(index)
             if found is not None and found.name == name:
                 yield index, found
 
-    def _words(self, address: int, count: int) -> tuple[int, ...]:
-        return struct.unpack(f"<{count}I", self.memory.read(address, 4 * count))
-
-    def _gnu_chain(self, name: str) -> Iterator[int]:
-        table = self.address(DT_GNU_HASH)
-        buckets, offset, bloom, _ = self._words(table, 4)
-        if not buckets:
-            return
-        wanted = gnu_hash(name)
-        first_bucket = table + 16 + 8 * bloom
-        index = self._words(first_bucket + 4 * (wanted % buckets), 1)[0]
-        for _ in range(LONGEST_CHAIN if index >= offset else 0):
-            value = self._words(first_bucket + 4 * (buckets + index - offset), 1)[0]
-            if value | 1 == wanted | 1:
-                yield index
-            if value & 1:
-                return
-            index += 1
-
-    def _hash_chain(self, name: str) -> Iterator[int]:
-        table = self.address(DT_HASH)
-        buckets, chains = self._words(table, 2) if table else (0, 0)
-        index = self._words(table + 8 + 4 * (sysv_hash(name) % buckets), 1)[0] if buckets else 0
-        for _ in range(min(chains, LONGEST_CHAIN)):
-            if not index:
-                return
-            yield index
-            index = self._words(table + 8 + 4 * (buckets + index), 1)[0]
+    @cached_property
+    def _hash_table(self) -> HashTable:
+        is_gnu = DT_GNU_HASH in self.entries
+        return (GnuTable if is_gnu else SysvTable)(self.memory, self.address(DT_GNU_HASH if is_gnu else DT_HASH))
 
     def _symbol(self, index: int) -> LoadedSymbol | None:
         """None for an undefined symbol, or a thread-local one (its value is an offset)."""
@@ -243,19 +220,3 @@ def link_maps(memory: Memory, address: int, headers: tuple[int, int] | None = No
         base, name, dynamic, following = struct.unpack("<QQQQ", memory.read(address, 32))
         yield Image(memory, string_at(memory, name) if name else "", base, dynamic, address, headers)
         address, headers = following, None
-
-
-def gnu_hash(name: str) -> int:
-    value = 5381
-    for byte in name.encode():
-        value = (value * 33 + byte) & 0xFFFFFFFF
-    return value
-
-
-def sysv_hash(name: str) -> int:
-    value = 0
-    for byte in name.encode():
-        value = (value << 4) + byte
-        high = value & 0xF0000000
-        value = (value ^ high >> 24) & ~high & 0xFFFFFFFF
-    return value

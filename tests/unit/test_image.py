@@ -106,6 +106,21 @@ def test_its_parts_lie_where_the_file_says(found: list[image.Image]) -> None:
         assert libc.memory.read(address, min(size, 4096)) == file[offset : offset + min(size, 4096)]
 
 
+class Counting(ProcessMemory):
+    reads = 0
+
+    def read(self, address: int, size: int) -> bytes:
+        self.reads += 1
+        return super().read(address, size)
+
+
+def test_of_a_name_that_is_not_there_the_filter_is_read_alone(found: list[image.Image]) -> None:
+    libc = next(one for one in found if one.lookup("malloc"))
+    libc.memory = libc._hash_table.memory = counting = Counting()
+    assert not any(libc.lookup(f"cu{number}MemAlloc") for number in range(100))
+    assert counting.reads < 400  # it lets some pass; 820 without
+
+
 def test_what_is_not_to_be_believed_has_no_symbols(found: list[image.Image]) -> None:
     libc = next(one for one in found if one.lookup("malloc"))
     libc.lose_contents("no file")
