@@ -39,6 +39,9 @@ class LoadedDynamic:
         size = self.value(DT_STRSZ)
         return self.image.memory.read(self.address(DT_STRTAB), size) if 0 < size <= MOST_BYTES else b""
 
+    def may_have_string(self, part: str) -> bool:
+        return not self.strings or part.encode() in self.strings
+
     @cached_property
     def needed(self) -> tuple[str, ...]:
         """The libraries it names, in order. (The image keeps one entry of each tag; this one has several.)"""

@@ -123,17 +123,22 @@ class Symbols:
         if self.is_large or not self.dynamic.strings:
             return {name: found for name, found in ((name, self.find(name)) for name in names) if found}
         self._are_read = True
-        return self._among(encoded(names))
+        return self._among(names)
 
-    def _among(self, wanted: Mapping[bytes, str]) -> dict[str, list[Definition]]:
+    def _among(self, names: Set[str]) -> dict[str, list[Definition]]:
         found: dict[str, list[Definition]] = {}
         base, version_of = self.dynamic.image.base, self.versions.between(*self.extent)
-        for name, index, entry in self._having(wanted, *self.extent):
-            if is_definition(entry):
+        for name, index, entry in self._named(names):
+            if index >= self.extent[0] and is_definition(entry):
                 is_indirect = entry[1] & 15 == STT_GNU_IFUNC
                 one = Definition(name, base + entry[4], entry[5], *version_of(index), index, is_indirect)
                 found.setdefault(name, []).append(one)
         return found
+
+    @by_names
+    def _named(self, names: Set[str]) -> list[tuple[str, int, Entry]]:
+        """Who asks for those that it defines asks for those that it refers to as well: all are gone through once."""
+        return [*self._having(encoded(frozenset(names)), 0, self.extent[1])]
 
     def _having(self, wanted: Mapping[bytes, str], first: int, last: int) -> Iterator[tuple[str, int, Entry]]:
         """Nearly all have names that nobody wants: nothing is made of those."""
@@ -161,6 +166,8 @@ class Symbols:
         program is never large."""
         first, count = self.extent
         last = first if self.is_large and first else count
+        if self.dynamic.strings and last == count:
+            return {index: name for name, index, row in self._named(names) if row[0] and not row[3]}
         if self.dynamic.strings:
             return {index: name for name, index, row in self._having(encoded(names), 0, last) if row[0] and not row[3]}
         rows = enumerate(self._entries(0, last))

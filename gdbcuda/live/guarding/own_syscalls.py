@@ -58,19 +58,16 @@ class SystemCallSite:
 
 
 SITES: PerInferior[dict[tuple[str, int], list[SystemCallSite]]] = PerInferior(dict)  # by name and base
-KNOWN: PerInferior[dict[tuple[Wanted, str, int], OwnCalls]] = PerInferior(dict)  # by name and base
+KNOWN: PerInferior[dict[Wanted, dict[tuple[str, int], OwnCalls]]] = PerInferior(dict)  # by name and base
 
 
 def objects(wanted: Wanted = CONFINING) -> list[OwnCalls]:
     """Those that have such code."""
-    known, found = KNOWN(), []
-    for one in process.images():
-        key = (wanted, one.name, one.base)
-        if key not in known:
-            known[key] = look(wanted, one)
-        if known[key]:
-            found.append(known[key])
-    return found
+    known, images = KNOWN().setdefault(wanted, {}), process.images()
+    for one in images:
+        if (one.name, one.base) not in known:
+            known[one.name, one.base] = look(wanted, one)
+    return [calls for calls in (known[one.name, one.base] for one in images) if calls]
 
 
 def reason() -> str:

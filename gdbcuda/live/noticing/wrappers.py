@@ -26,8 +26,8 @@ class Wrapped(NamedTuple):
 
 # by program, where it is, and the names that were looked for
 PROGRAMS: PerInferior[dict[tuple[str, int, frozenset[str]], list[Wrapped]]] = PerInferior(dict)
-# by library, name, and whether gdb has read the library's symbols
-HIDDEN: PerInferior[dict[tuple[Linkage, str, bool], list[int]]] = PerInferior(dict)
+# by library and the names that were looked for; and whether gdb had read the library's symbols
+LIBRARIES: PerInferior[dict[tuple[Linkage, frozenset[str]], tuple[bool, list[tuple[str, int]]]]] = PerInferior(dict)
 
 
 def wrapped(names: Set[str]) -> Iterator[Answering]:
@@ -72,14 +72,26 @@ def of_libraries(names: frozenset[str]) -> list[Wrapped]:
     program = snapshot.objects.all[0]
     return [Wrapped(name, address, snapshot.file_of(library))
             for library in snapshot.in_layer("app") if library is not program
-            for name, address in found_in_library(library, names)]  # fmt: skip
+            for name, address in of_library(library, names)]  # fmt: skip
+
+
+def of_library(library: Linkage, names: frozenset[str]) -> list[tuple[str, int]]:
+    """gdb searches the names of all objects, and would again at each load."""
+    known = LIBRARIES()
+    was_read, found = known.get((library, names), (None, []))
+    if not was_read:
+        is_read = process.objfile_of(this_snapshot.file_of(library)) is not None
+        found = found if was_read is is_read else [*found_in_library(library, names)]
+        known[library, names] = is_read, found
+    return found
 
 
 def found_in_library(library: Linkage, names: frozenset[str]) -> Iterator[tuple[str, int]]:
     """A wrapper calls the function that it is in front of, so its library refers to that. One that is not exported is
     looked up by gdb: where a library refers to many functions, as a framework's does, that would be a wait."""
     referred = frozenset(library.symbols.undefined(names).values())
-    exported = library.symbols.defined(frozenset(WRAPPER + name for name in referred)) if referred else {}
+    has_any = bool(referred) and library.dynamic.may_have_string(WRAPPER)
+    exported = library.symbols.defined(frozenset(WRAPPER + name for name in referred)) if has_any else {}
     for name in sorted(referred):
         known = [one.address for one in exported.get(WRAPPER + name, ())]
         if not known and len(referred) <= FEW:
@@ -88,9 +100,5 @@ def found_in_library(library: Linkage, names: frozenset[str]) -> Iterator[tuple[
 
 
 def hidden(library: Linkage, name: str) -> list[int]:
-    """gdb searches the names of all objects, and would again at each load."""
-    asked = library, name, process.objfile_of(this_snapshot.file_of(library)) is not None
-    if asked not in HIDDEN():
-        inside = [address for address in process.decoded(WRAPPER + name) if library.image.holds(address)]
-        HIDDEN()[asked] = [process.function_start(address) or address for address in inside]
-    return HIDDEN()[asked]
+    inside = [address for address in process.decoded(WRAPPER + name) if library.image.holds(address)]
+    return [process.function_start(address) or address for address in inside]

@@ -21,7 +21,7 @@ from gdbcuda.live.process.objects.code import (
     symbol_of,
     whole,
 )
-from gdbcuda.live.process.objects.cold_parts import cold_name
+from gdbcuda.live.process.objects.cold_parts import cold_name, has_cold_parts
 from gdbcuda.live.process.objects.file_bytes import bytes_in_file, code_in_file, differs_from_file, function_sizes
 from gdbcuda.live.process.objects.loaded_objects import (
     exports,
@@ -89,6 +89,7 @@ __all__ = [
     "forget",
     "function_sizes",
     "function_start",
+    "has_cold_parts",
     "has_readable_stack",
     "has_sharing_child",
     "images",

@@ -34,6 +34,12 @@ def names_in(file: str) -> frozenset[str] | None:
     return frozenset(found)
 
 
+def has_cold_parts(file: str) -> bool:
+    """True where nobody knows."""
+    names = names_in(file)
+    return names is None or bool(names)
+
+
 def strings_of(objfile: gdb.Objfile) -> bytes | None:
     """None where it cannot be read here. For one that gdb reads at the far end of a link stands the file of that name
     of this machine, if it was built with it and no names were taken from it."""
@@ -53,8 +59,8 @@ def strings_of(objfile: gdb.Objfile) -> bytes | None:
 
 def cold_name(address: int) -> str:
     """What the part of the function that begins there may be called; "" where it is not split."""
-    names = names_in(object_of(address))
-    if names is not None and not names:  # gdb is not asked for the function's own name either
+    file = object_of(address)
+    if not has_cold_parts(file):  # gdb is not asked for the function's own name either
         return ""
-    name = symbol_of(address)[0]
+    name, names = symbol_of(address)[0], names_in(file)
     return f"{name}.cold" if name and (names is None or name in names) else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import gdb
@@ -132,9 +133,14 @@ class LogNotes:
         self.note_unheard()
         self.note_recorded()
 
+    @cached_property
+    def leaves_out(self) -> bool:
+        """Are there functions, or calls, that are not recorded? Asked at each load."""
+        return self.wish.is_some or not recorded_symbols(api.load_all()) <= self.wish.functions
+
     def note_recorded(self) -> None:
         """Of what is not, nobody can say later that it was never called."""
-        if self.wish.is_some or not recorded_symbols(api.load_all()) <= self.wish.functions:
+        if self.leaves_out:
             names = sorted(self.wish.functions)
             self.note("recorded", "", {"names": names, "some": self.wish.is_some})
 

@@ -35,10 +35,11 @@ class CodePiece:
 def plans(linkage: Linkage, spots: Sequence[PlantingSpot]) -> Iterator[tuple[PlantingSpot, Detour | str]]:
     """Of functions of one object; the reason instead where one is left alone."""
     sizes = sizes_of(linkage, spots)
+    are_split = any(map(process.has_cold_parts, {spot.file for spot in spots}))
     for piece, members in pieces(linkage, sorted(spots), sizes):
         for spot in members:
             try:
-                yield spot, plan(spot.address, sizes[spot.address], piece)
+                yield spot, plan(spot.address, sizes[spot.address], piece, are_split)
             except NoDetour as reason:
                 yield spot, str(reason)
 
@@ -83,7 +84,7 @@ def piece(linkage: Linkage, start: int, end: int) -> CodePiece:
         return CodePiece(start, b"", None)
 
 
-def plan(function: int, size: int, piece: CodePiece) -> Detour:
+def plan(function: int, size: int, piece: CodePiece, may_be_split: bool) -> Detour:
     if not size:
         raise NoDetour("the size of the function is not known")
     if size > detours.LARGEST_FUNCTION:
@@ -96,7 +97,7 @@ def plan(function: int, size: int, piece: CodePiece) -> Detour:
         raise NoDetour("a hook library has overwritten its entry; what comes in behind is in a log without --fast"
                        if is_hooks else detours.why_patched(code, in_file))  # fmt: skip
     detours.refuse_int3(code)
-    found = entry_detour.plan(function, code, detours.cold_part(function))
+    found = entry_detour.plan(function, code, detours.cold_part(function) if may_be_split else ())
     if process.is_second_line_within(function, function + len(found.original)):
         raise NoDetour("a step into it would stop among the bytes of the jump")
     return found

@@ -85,10 +85,12 @@ class RingProcess:
 
     def plan(self, linkage: Linkage, wish: RecordWish) -> None:
         """The entries of an object's functions that are to be recorded, and why others are left alone."""
-        if self.reader is not None:
-            function_slots.heed_earlier(self.reader)
         spots = [spot for spot in planting.spots(linkage, wish.functions, wish.places)
                  if spot.address not in self.patches]  # fmt: skip
+        if not spots:
+            return  # as of nearly all that a program loads
+        if self.reader is not None:
+            function_slots.heed_earlier(self.reader)
         entries = []
         for spot in spots:
             self.unloaded.pop((spot.file, spot.symbol), None)
