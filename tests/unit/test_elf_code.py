@@ -42,6 +42,8 @@ def test_arm_minus_one() -> None:
     assert arm.passes_minus_one(words(NOP, MOV_X0_MINUS_1))
     assert arm.compares_with_null(words(0xB4000040))
     assert not arm.compares_with_null(words(NOP))
+    assert arm.compares_next_with_null(words(MOV_X0_MINUS_1, NOP, 0xB4000040))
+    assert not arm.compares_next_with_null(words(0xB4000040, MOV_X0_MINUS_1, NOP))
 
 
 @pytest.mark.parametrize("module", [arm, x86], ids=lambda module: module.__name__)

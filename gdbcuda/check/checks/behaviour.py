@@ -144,4 +144,6 @@ def asks_next_only(subject: Subject) -> Answer:
         call = "calls" if len(blind) == 1 else "call"
         return Answered(f"{some(blind)} {call} what RTLD_NEXT gives without looking at it", severity="warning")
     seen = f"RTLD_NEXT is passed in {some([f.symbol for f, _ in found])}, and the library never calls dlopen"
-    return Answered(seen, means="" if blind else f"{_NEXT_FINDS}; the library tests for that") if found else None
+    tests = all(library.code.compares_next_with_null(s.value, s.size) for _, s in found)
+    ending = "the library tests for that" if tests else "no test for that is seen behind the call"
+    return Answered(seen, means="" if blind else f"{_NEXT_FINDS}; {ending}") if found else None

@@ -66,6 +66,12 @@ def compares_with_null(code: bytes) -> bool:
     return any(word >> 25 == 0b1011010 or word & 0xFFFFFC1F == 0xF100001F for word in _words(code))
 
 
+def compares_next_with_null(code: bytes) -> bool:
+    words = _words(code)
+    asked = words.index(_MOV_X0_MINUS_ONE) if _MOV_X0_MINUS_ONE in words else len(words)
+    return compares_with_null(code[asked * 4 :])
+
+
 def unused_arguments(code: bytes) -> set[int]:
     """Not known for this machine."""
     return set()

@@ -41,6 +41,9 @@ class InstructionSet(Protocol):
     def compares_with_null(self, code: bytes) -> bool:
         """Whether any pointer is compared with NULL."""
 
+    def compares_next_with_null(self, code: bytes) -> bool:
+        """Whether one is behind the call that is given RTLD_NEXT: before, it may be what an earlier call has kept."""
+
     def returned_calls(self, code: bytes, at: int) -> Iterator[tuple[int, int]]:
         """Where the calls lead whose result the function returns, and its jumps to elsewhere; the offset of each."""
 
@@ -137,6 +140,10 @@ class FileCode:
     def compares_with_null(self, address: int, size: int) -> bool:
         """Whether any pointer is compared with NULL; True where that cannot be known."""
         return not self._machine or self._machine.compares_with_null(self.bytes(address, size))
+
+    def compares_next_with_null(self, address: int, size: int) -> bool:
+        """Whether any is behind the call that is given RTLD_NEXT."""
+        return bool(self._machine and self._machine.compares_next_with_null(self.bytes(address, size)))
 
     def returned_calls(self, address: int, size: int) -> list[tuple[int, int]]:
         """Addresses of what is called for the result that the function returns, and the offsets of the calls; [] where

@@ -9,9 +9,9 @@ from gdbcuda.elf.code.x86_arguments import arguments_returned, minus_ones_passed
 from gdbcuda.elf.code.x86_results import minus_one_returned, returned_calls, signed
 from gdbcuda.elf.code.x86_writes import unchecked_writes
 
-__all__ = ["arguments_returned", "calls", "compares_with_null", "constants_passed", "minus_one_returned",
-           "minus_ones_passed", "only_jumps_on", "passes_minus_one", "returned_calls", "stub_slot", "unchecked_writes",
-           "unused_arguments"]  # fmt: skip
+__all__ = ["arguments_returned", "calls", "compares_next_with_null", "compares_with_null", "constants_passed",
+           "minus_one_returned", "minus_ones_passed", "only_jumps_on", "passes_minus_one", "returned_calls",
+           "stub_slot", "unchecked_writes", "unused_arguments"]  # fmt: skip
 
 _BRANCH = re.compile(rb"(?=([\xe8\xe9]|\xff[\x15\x25])(.{4}))", re.DOTALL)
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(.{4})", re.DOTALL)
@@ -69,3 +69,8 @@ def only_jumps_on(code: bytes) -> bool:
 
 def compares_with_null(code: bytes) -> bool:
     return _NULL_TEST.search(code) is not None
+
+
+def compares_next_with_null(code: bytes) -> bool:
+    asked = _FIRST_MINUS_ONE.search(code)
+    return asked is not None and _NULL_TEST.search(code, asked.end()) is not None

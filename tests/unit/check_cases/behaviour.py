@@ -113,6 +113,10 @@ def asks_next(folder: Path) -> Report:
     assert "asks-next-only" in library(folder / "careful", source % "if (!real) return 3;" + DLSYM).ids("note")
     tests_it = library(folder / "tests_it", source % "if (!real) return 3;").findings
     assert "the library tests for that" in str(tests_it) and "NULL is called" not in str(tests_it)
+    kept = "int cuInit(unsigned f) { static int (*real)(unsigned); if (!real) real = dlsym(RTLD_NEXT, \"cuInit\"); "
+    for name, then in ("first", ""), ("always", "if (!real) return 3; "):
+        found = str(library(folder / name, f"{NEXT}{kept}{then}return real(f); }}\n").findings)
+        assert ("the library tests for that" in found, "no test for that is seen" in found) == (bool(then), not then)
     assert "asks-next-only" in library(folder / "careless", source % "" + DLSYM).ids("warning")
     hears = 'void *dlopen(const char *f, int how) { void *(*p)() = dlsym(RTLD_NEXT, "dlopen"); return p(f, how); }'
     assert "asks-next-only" not in str(library(folder / "hears", source % "" + hears).findings)
