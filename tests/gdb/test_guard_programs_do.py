@@ -72,6 +72,38 @@ def test_a_thread_on_its_way_to_a_trampoline(scenario: Scenario, compile_c, tmp_
     assert "SIG" not in text and "sum 2003" in text, text
 
 
+FAULTS = """
+#include <sys/mman.h>
+static int counted __attribute__((aligned(4096)));
+static char rest[4096 - sizeof counted];
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize)
+{
+    *dptr += (counted += bytesize > 4);
+    return 0;
+}
+int forbid(void)
+{
+    return mprotect(&counted, sizeof counted + sizeof rest, PROT_NONE);
+}
+"""
+FORBIDS = CAUGHT.replace("    spot(", "    extern int forbid(void);\n    forbid();\n    spot(")
+TO_THE_TRAMPOLINE = TO_THE_ISLAND.replace("detour.island[0]", "trampoline.address")
+
+
+def test_gdb_lets_go_of_a_thread_that_is_about_to_die(scenario: Scenario, compile_c, tmp_path: Path) -> None:
+    """Its way out of the trampoline meets an instruction that may not read its memory: the program ends by that when
+    gdb has gone, not on the way, which ended gdb 13 as well."""
+    hook = compile_c("libguardhook.so", FAULTS, "-shared", "-O1")
+    program = compile_c("program", FORBIDS, str(hook), f"-Wl,-rpath,{tmp_path}")
+    script = tmp_path / "to_the_trampoline.gdb"
+    script.write_text(TO_THE_TRAMPOLINE + "end\n")
+    words = (ON, SILENT, LARGE, "break *spot", "RUN", "cuda-guards", f"source {script}", "detach", "info inferiors")
+    text = scenario.run(program, *words, hook=hook)
+    assert re.search("^1 +in the process ", text, re.MULTILINE), text
+    assert "received signal SIGSEGV" in text and ") detached]" in text, text
+    assert "no longer exists" not in text and "internal-error" not in text, text
+
+
 PATCHES = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -8,6 +8,7 @@ SIGTRAP. (gdb's amd64-tdep.c: amd64_displaced_step_fixup; Linux's arch/x86/kerne
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Callable
@@ -22,6 +23,7 @@ from gdbcuda.text.patterns import pattern
 
 LONGEST_WAY = 300  # instructions of a trampoline, more than any has
 PREFIX, WITH_FLAGS = b"\x66", (b"\x9c", b"\x9d")  # pushf, popf
+FAULTS = (signal.SIGILL, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 HITS_LEFT = pattern(r"^\s+disable after (?:next|additional) (\d+) hits$", re.MULTILINE)
 
 
@@ -45,7 +47,7 @@ def step_out(inside: Callable[[int], bool]) -> None:
         moved = [one for one in inferiors.threads() if is_inside(one, inside)]
         if moved:
             with users_breakpoints_off():
-                for thread in moved:
+                for thread in filter(gdb.InferiorThread.is_valid, moved):
                     move(thread, inside)
 
 
@@ -55,10 +57,25 @@ def is_inside(thread: gdb.InferiorThread, inside: Callable[[int], bool]) -> bool
 
 
 def move(thread: gdb.InferiorThread, inside: Callable[[int], bool]) -> None:
+    was_at: int | None = None
     for _ in range(LONGEST_WAY):
         if not is_inside(thread, inside):
             break
-        go_past(int(gdb.newest_frame().pc()))
+        pc = int(gdb.newest_frame().pc())
+        if was_at in (None, pc) and is_about_to_die():
+            break
+        was_at = pc
+        go_past(pc)
+
+
+def is_about_to_die() -> bool:
+    """Of what its instruction has done, as soon as it goes on: the program would end in the middle of the user's
+    `detach`, and gdb 13 with it."""
+    try:
+        number = int(gdb.parse_and_eval("$_siginfo.si_signo"))
+    except gdb.error:
+        return False
+    return number in FAULTS and not process.catches(number)
 
 
 @contextmanager

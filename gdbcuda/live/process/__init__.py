@@ -60,7 +60,7 @@ from gdbcuda.live.process.state import (
     register,
     strip_prefix,
 )
-from gdbcuda.live.process.thread_status import catches_sigtrap, is_there, of_thread, statuses
+from gdbcuda.live.process.thread_status import catches, catches_sigtrap, is_there, of_thread, statuses
 from gdbcuda.text.demangling import demangled
 
 __all__ = [
@@ -77,6 +77,7 @@ __all__ = [
     "bytes_in_file",
     "bytes_of",
     "can_be_found",
+    "catches",
     "catches_sigtrap",
     "code_in_file",
     "cold_name",

@@ -88,7 +88,11 @@ def read_far(number: str, offset: int) -> bytes:
 def catches_sigtrap() -> bool:
     """As a program does that steps itself: where gdb passes SIGTRAP on, each one takes ten times as long while a
     breakpoint is anywhere in the process."""
-    return has_signal(next(statuses(), ""), "SigCgt", signal.SIGTRAP) or False
+    return catches(signal.SIGTRAP)
+
+
+def catches(number: int) -> bool:
+    return has_signal(next(statuses(), ""), "SigCgt", number) or False
 
 
 def has_signal(status: str, mask: str, number: int) -> bool | None:
