@@ -12,7 +12,15 @@ from suite_run import BARE, WAYS, WITH, Run
 TRIES, MOST = 3, 10  # runs alone, each way, before a difference counts; and as long as it comes only now and then
 SELDOM = 1  # a result that came so often in `MOST` runs is as well the machine's doing
 # results that cannot be the same, and why
-EXPLAINED = {("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too"}
+ANNOTATED = "gdb 16 annotates a breakpoint's stop once more where anybody listens to stops"
+EXPLAINED = {
+    ("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too",
+    ("gdb.base/annota1.exp", "run until main breakpoint"): ANNOTATED,
+    ("gdb.base/annota1.exp", "continue to printf"): ANNOTATED,
+    ("gdb.base/annota1.exp", "send SIGUSR1"): ANNOTATED,
+    **{(f"gdb.cp/{file}.exp", name): ANNOTATED for file in ("annota2", "annota3")
+       for name in ("annotate-quit", "watch triggered on a.x")},
+}  # fmt: skip
 
 
 @dataclass
