@@ -17,7 +17,7 @@ from gdbcuda.errors import Unreadable
 from gdbcuda.linkage.hash_tables import GnuTable, HashTable, SysvTable
 from gdbcuda.memory import Memory, string_at
 
-PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR, PT_GNU_RELRO = 1, 2, 4, 6, 0x6474E552
+PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR, PT_GNU_EH_FRAME, PT_GNU_RELRO = 1, 2, 4, 6, 0x6474E550, 0x6474E552
 DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_DEBUG, DT_GNU_HASH = 0, 4, 5, 6, 21, 0x6FFFFEF5
 DT_FLAGS_1, DF_1_NODELETE = 0x6FFFFFFB, 8
 SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, shndx, value, size
@@ -94,6 +94,12 @@ class Image:
         read_only = [(row[3], row[3] + row[6]) for row in rows if row[0] == PT_GNU_RELRO]
         ends = [row[3] + row[6] for row in rows if row[0] == PT_LOAD and row[6] > row[5]]
         return [self.base + end for end in ends if not any(start < end <= last for start, last in read_only)]
+
+    @cached_property
+    def unwind_table(self) -> int | None:
+        """The address of its .eh_frame_hdr."""
+        rows = (row for row in self._program_headers() if row[0] == PT_GNU_EH_FRAME)
+        return next((self.base + row[3] for row in rows), None)
 
     def _program_headers(self) -> list[tuple[int, ...]]:
         """Each an Elf64_Phdr; [] where they are not in memory."""

@@ -245,24 +245,3 @@ def test_nobody_jumps_over_an_int3(placed: Scenario, compile_c, tmp_path: Path) 
     late = ("cuda-log start --fast cuMemAlloc", "cuda-log", "cuda-break cuMemAlloc if bytesize == 77", "cuda-guards")
     text = placed.run(program, "tbreak main", "RUN", *late, hook=hook)
     assert text.count("an int3 that is not gdb's is in its first bytes, as a uprobe's is (bpftrace, perf)") >= 2, text
-
-
-INSIDE = """
-__attribute__((visibility("hidden"), noinline)) int cudaMalloc(void **p, unsigned long size)
-{
-    *p = (void *)size;
-    return 0;
-}
-int main(void)
-{
-    void *p;
-    return cudaMalloc(&p, 1) || cudaMalloc(&p, 2) || cudaMalloc(&p, 3);
-}
-"""
-
-
-def test_hidden_functions_without_debug_info(local: Scenario, compile_c) -> None:
-    """As of the runtime that nvcc links into programs: its file's symbol table alone says how long they are."""
-    program = compile_c("inside", INSIDE, "-g0")
-    text = local.run(program, "cuda-log start --fast", "RUN", "cuda-log summary", "cuda-log", hook=None)
-    assert re.search(r"cudaMalloc +\w+ +3 ", text) and "Not recorded" not in text, text

@@ -13,7 +13,7 @@ from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.live import process
 from gdbcuda.live.host import inferiors
 from gdbcuda.live.threads import standstill
-from gdbcuda.machine import detour, trampoline
+from gdbcuda.machine import detour, trampoline, unwind_tables
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
 from gdbcuda.machine.unexecuted import LONGEST_NOP, PADDING, NearbyBytes, begins_with_nop, is_all_filling
@@ -113,7 +113,8 @@ def previous_function(function: int) -> tuple[int, bytes] | None:
 @process.until_objects_change
 def function_size(function: int) -> int:
     """From the debug info, else from the object's dynamic symbols, else from its file's symbol table, where hidden
-    functions are (of a runtime inside the program, as NVIDIA builds it); 0 if none has it."""
+    functions are (of a runtime inside the program, as NVIDIA builds it), else, where that is stripped, from what
+    unwinders read; 0 if none has it."""
     block = process.block_of_function(gdb.block_for_pc(function))
     if block is not None and block.start == function:
         return int(block.end - block.start)
@@ -122,7 +123,9 @@ def function_size(function: int) -> int:
     symbol = owner.lookup(name) if owner is not None else None
     if symbol is not None and symbol.address == function:
         return symbol.size
-    return process.function_sizes(owner).get(function, 0) if owner is not None else 0
+    if owner is None:
+        return 0
+    return process.function_sizes(owner).get(function, 0) or unwind_tables.function_size(owner, function)
 
 
 def write(address: int, raw: bytes, prove: bool = True) -> None:
