@@ -50,6 +50,16 @@ def take_out(inferior: gdb.Inferior, memory: process.RawMemory) -> None:
                 OUT.of(inferior)[address] = own
 
 
+def leave_to_launches() -> None:
+    """A thread is about to make a child that shares memory and runs on. gdb takes its breakpoints out of that memory
+    then, and gdbserver strikes them off its list. At a vfork gdb stops taking them out at the first that gdbserver does
+    not know: what is still there would end the child."""
+    if process.is_remote():
+        for one in own_process.placed_in(gdb.selected_inferior().num):
+            if isinstance(one.breakpoint, KernelCall) and one.breakpoint.is_valid():
+                one.breakpoint.switch(False)
+
+
 def addresses(inferior: gdb.Inferior) -> Iterator[int]:
     for one in own_process.placed_in(inferior.num):
         if isinstance(one.breakpoint, KernelCall) and one.breakpoint.is_valid() and one.breakpoint.enabled:

@@ -13,7 +13,7 @@ import gdb
 from gdbcuda.errors import UserError
 from gdbcuda.live import process
 from gdbcuda.live.breakpoints import ours
-from gdbcuda.live.guard import forks, libc_calls, own_clones
+from gdbcuda.live.guard import forks, launches, libc_calls, own_clones
 from gdbcuda.live.guard import guard_faults as faults_of
 from gdbcuda.live.guard.far_guard import RemoteGuard
 from gdbcuda.live.guard.guard import Guard
@@ -103,6 +103,8 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
     elif ways:
         state.look_out(ways, on_sharing)
         state.look_out(forks.SHARING_WAYS, tell_of_sharing)
+    if state.lookouts and process.is_remote():
+        state.look_out(forks.ALL_SHARING_WAYS, launches.leave_to_launches, rare=True)
     if look_out_past_libc not in state.lookouts:
         look_out_past_libc()
 

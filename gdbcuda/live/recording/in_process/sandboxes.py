@@ -18,7 +18,7 @@ import gdb
 
 from gdbcuda.errors import Unreadable
 from gdbcuda.live import process
-from gdbcuda.live.guard import forks, libc_calls
+from gdbcuda.live.guard import forks, launches, libc_calls
 from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.guarding import own_syscalls, seccomp
@@ -72,7 +72,7 @@ def look_out_in_libc(state: RingProcess, on_last_call: Callable[[], None]) -> No
             (libc_calls.EXEC, on_last_call),
             (seccomp.WAYS, state.confine),
             (seccomp.WITHOUT_TICKS, lambda: state.confine(NO_TICKS)),
-            (forks.ALL_SHARING_WAYS, lambda: be_careful(state, SHARES)),
+            (forks.ALL_SHARING_WAYS, lambda: on_sharing(state)),
         )
 
 
@@ -112,6 +112,11 @@ def be_careful(state: RingProcess, reason: str) -> None:
         state.confine()
 
 
+def on_sharing(state: RingProcess) -> None:
+    be_careful(state, SHARES)
+    launches.leave_to_launches()
+
+
 class NeverMet(Watch):
     """At the program's entry point."""
 
@@ -137,7 +142,7 @@ class SystemCall(KernelCall):
             elif seccomp.by_syscall(*words):
                 self.state.confine()
             elif forks.shares_and_runs_on_by_syscall(*words):
-                be_careful(self.state, SHARES)
+                on_sharing(self.state)
             else:
                 self.count()
 
