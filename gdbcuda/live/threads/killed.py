@@ -1,7 +1,8 @@
 """Somebody kills a process while it stands: gdb hears of that only when it lets it go on, and may not get over it.
 
 Without us too: gdb 13 waits for ever then, gdb 16 crashes, and a breakpoint in the program, which it cannot put in any
-more, keeps it from going on at all. ``kill`` is clean in each. (proc(5): /proc/PID/stat, exit_code.)
+more, keeps it from going on at all. Where a process ends while its threads come to breakpoints, gdb holds them to be
+running though nobody is there. ``kill`` is clean in each. (proc(5): /proc/PID/stat, exit_code.)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ KILLED = (
     "gdbcuda: process {} is dead: somebody, or the kernel for want of memory, has killed it. kill, then run; with "
     "continue gdb may wait for ever, or crash\n"
 )
+GONE = "gdbcuda: process {} is over, and gdb has not heard of its end: kill, then run\n"
 
 
 def watch() -> None:
@@ -31,9 +33,9 @@ def watch() -> None:
 def sweep(event: object = None) -> None:
     """Between commands."""
     for one in gdb.inferiors() if SAID.all() else ():
-        if one.pid and not SAID.of(one) and is_killed(one.pid):
+        if one.pid and not SAID.of(one) and (is_killed(one.pid) or is_gone(one)):
             SAID.of(one).append(True)
-            console.write(KILLED.format(one.pid))
+            console.write((GONE if is_gone(one) else KILLED).format(one.pid))
 
 
 def is_killed(pid: int) -> bool:
@@ -41,3 +43,10 @@ def is_killed(pid: int) -> bool:
     fields = thread_status.near(f"/proc/{pid}/stat").rpartition(")")[2].split()
     is_dead = bool(fields) and fields[0] == "Z" and fields[-1] == str(int(signal.SIGKILL))
     return is_dead and bool(re.search(rf"^TracerPid:\t{os.getpid()}$", thread_status.near(f"/proc/{pid}/status"), re.M))
+
+
+def is_gone(inferior: gdb.Inferior) -> bool:
+    """(gdb before 12 has no connections.)"""
+    connection = getattr(inferior, "connection", None)
+    is_local = connection is not None and connection.type == "native" and os.path.exists("/proc/self")
+    return is_local and not os.path.exists(f"/proc/{inferior.pid}")
