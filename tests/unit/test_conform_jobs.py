@@ -10,6 +10,11 @@ import pytest
 from conform_hooks import ConformFiles
 from shim_support import SHIM
 
+from gdbcuda.compare.findings import Allowed
+from gdbcuda.contract.c_programs import showing_program
+from gdbcuda.shell.conform import cases as conform_cases
+from gdbcuda.shell.conform.options import ConformOptions
+
 QUOTA = 256 << 20
 HANGING = "\n".join(
     f"CUresult {name}({parameters}) {{ pause(); return 0; }}"
@@ -49,6 +54,16 @@ def test_what_is_said_is_the_same_with_several_at_a_time(files: ConformFiles, tm
     alone, together = (masked(files.run(hook, *words, f"--jobs={jobs}").stdout) for jobs in (1, 2))
     assert alone == together and "forgets_failure.so breaks its contract" in alone
     assert [*tmp_path.iterdir()] == []
+
+
+def test_without_a_compiler_the_other_groups_are_played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(showing_program, "gcc_lines", lambda *_: [([str(tmp_path / "gcc")], "")])
+    chosen = ConformOptions()
+    chosen.lib, chosen.only = str(SHIM / "build/sample/minimal_hook.so"), ["books/cuMemAlloc*", "status/cuMemFree_v2"]
+    report = conform_cases.run(chosen, Allowed.of_file(None))
+    (remark,) = report.remarks
+    assert re.fullmatch(r"books: no \S+/gcc on this machine \(Debian: apt-get install gcc libc6-dev\)", remark)
+    assert report.ran == ["status/cuMemFree_v2"]
 
 
 def masked(text: str) -> str:

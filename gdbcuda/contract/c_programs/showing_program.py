@@ -146,10 +146,17 @@ def gcc(program: Path, made: str, standin: str, flags: Sequence[str]) -> list[st
     return ["gcc", *FLAGS, "-o", made, f"{program}.c", f"-L{standin}", *flags, *LIBRARIES]
 
 
+class NoCompiler(UserError):
+    """None of the programs of a group can be made."""
+
+
 def compiled(shown: ShowingProgram, program: Path, standin: str) -> None:
     """Beside its source; `UserError` where gcc fails."""
     for words, _ in gcc_lines(shown, program, standin):
-        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+        except FileNotFoundError:
+            raise NoCompiler(f"no {words[0]} on this machine (Debian: apt-get install gcc libc6-dev)") from None
         if done.returncode:
             raise UserError(f"gcc has failed: {visible(complaint(done.stderr))} ({program}.c)")
 

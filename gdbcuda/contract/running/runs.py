@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gdbcuda.compare.findings import Allowed, Difference
 from gdbcuda.contract.bench import Bench
+from gdbcuda.contract.c_programs.showing_program import NoCompiler
 from gdbcuda.contract.case_report import ConformReport
 from gdbcuda.contract.endings import Ended
 from gdbcuda.contract.registry import Broken, Case
@@ -89,6 +90,8 @@ def play(bench: Bench, case: Case, until: float) -> Played:
     bench.until, noted, hung = until, len(bench.remarks), bench.patience.hung
     try:
         found = list(differences(case, broken(bench, case)))
+    except NoCompiler as why:
+        return Played([], [f"{case.group}: {why}"], is_tried=False)
     except UserError as why:
         return Played([], [f"{case.name}: {why}"], is_tried=False)
     times = bench.patience.hung - hung
