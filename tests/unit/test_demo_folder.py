@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gdbcuda.errors import UserError
 from gdbcuda.shell.demo import cli, folder
 
 
@@ -31,3 +32,9 @@ def test_what_it_says_can_be_typed_and_shown(is_made, tmp_path: Path, capsys: py
     assert "\x1b" not in told and "my \\x1b[31mdir/shim/build ..." in told
     program = next(line for line in told.splitlines() if line.startswith("A program")).partition(":")[2]
     assert len(shlex.split(program)) == 5  # LD_LIBRARY_PATH=... gdb -x FILE PROGRAM
+
+
+def test_a_home_that_cannot_be_written_into(is_made, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"^cannot build .*: not a directory; set XDG_CACHE_HOME to a"):
+        folder.built(tmp_path / "file" / "demo", "demo")

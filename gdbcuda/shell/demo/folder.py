@@ -30,7 +30,8 @@ def built(folder: Path, *targets: str) -> None:
         with taking_turns(log.parent), log.open("w") as output:
             done = make(folder, *targets, output=output)
     except OSError as problem:
-        raise cannot(f"build anything in {folder}", problem) from None
+        elsewhere = "" if folder.resolve() == CLONE else "; set XDG_CACHE_HOME to a folder that you may write into"
+        raise UserError(f"{cannot(f'build anything in {folder}', problem)}{elsewhere}") from None
     if done:
         said = log.read_text(errors="replace").splitlines()
         first = next((line for line in said if "error:" in line), said[-1] if said else "")
