@@ -32,7 +32,7 @@ class Bench:
     """``build`` is where the stand-in and the programs are; ``settings`` of the hook library's environment; ``limit``
     of memory that it holds with them, in bytes, 0 for none; ``remarks``: what could not be tried, and why. Programs
     are kept for the next case, which gets a copy of one; to tell what fails from what only a copy fails in, which has
-    one thread alone, ``is_apart`` gives it a program of its own."""
+    one thread alone, ``is_apart`` gives it a program of its own. ``shared``: where several benches have C programs."""
 
     hook: str
     build: str
@@ -48,6 +48,7 @@ class Bench:
     is_real: bool = False  # over the driver of this machine
     variable: str = PRELOAD  # of the environment, which names the hook library to who loads it
     library_path: str = ""  # beside the user's own
+    shared: Path | None = None
     patience: Patience = field(default_factory=Patience)
     so_far: str = ""  # of how many cases, for who waits
     until: float = math.inf  # of the monotonic clock: a case that is long ends then
@@ -116,7 +117,7 @@ class Bench:
     @cached_property
     def workshop(self) -> Workshop:
         return Workshop(Path(self.folder), self.standin, self.hook, self.libraries, dict(self.settings),
-                        self.patience, self.variable)  # fmt: skip
+                        self.patience, self.variable, self.shared)  # fmt: skip
 
     @property
     def standin(self) -> Path:

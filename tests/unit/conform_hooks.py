@@ -58,9 +58,9 @@ class ConformFiles:
         return sorted(f"{one['case']}: {one['broken']}" for one in self.data(*words)["broken"])
 
 
-def found_in(hook: Path, cases: list[str], environment: list[str], limit: int) -> list[str]:
-    """As `broken`, without a Python of its own."""
+def found_in(hook: Path, cases: list[str], environment: list[str], limit: int, shared: Path) -> list[str]:
+    """As `broken`, without a Python of its own; C programs are built once in a run of the tests, in ``shared``."""
     wanted = ConformOptions()
     wanted.lib, wanted.only, wanted.env, wanted.limit = str(hook), cases, environment, limit
     wanted.seconds, wanted.seed, wanted.real = 600, 1, False
-    return [one.line for one in conform_cases.run(wanted, Allowed.of_file(None)).found]
+    return [one.line for one in conform_cases.run(wanted, Allowed.of_file(None), shared).found]

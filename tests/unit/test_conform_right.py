@@ -304,11 +304,12 @@ RIGHT = [
 
 
 @pytest.mark.parametrize("right", RIGHT, ids=lambda right: right.name)
-def test_nothing_is_said_of_it(shim: Path, tmp_path: Path, right: Right) -> None:
+def test_nothing_is_said_of_it(shim: Path, tmp_path: Path, shared: Path, right: Right) -> None:
     hook = ConformFiles(tmp_path, shim).hook(right.name, right.text)
-    assert found_in(hook, right.cases, [], 0) == []
+    assert found_in(hook, right.cases, [], 0, shared) == []
 
 
-def test_a_limit_refuses_nothing_of_what_the_cases_ask_for(shim: Path) -> None:
+def test_a_limit_refuses_nothing_of_what_the_cases_ask_for(shim: Path, shared: Path) -> None:
     cases = ["transparent/cu*Array*Create*", "transparent/cuMemAllocPitch*", "status/cuMemAllocPitch"]
-    assert found_in(shim / "libgdbcuda-hook.so", cases, ["GDBCUDA_MEMORY_LIMIT=256m"], 256 << 20) == []
+    limit = ["GDBCUDA_MEMORY_LIMIT=256m"]
+    assert found_in(shim / "libgdbcuda-hook.so", cases, limit, 256 << 20, shared) == []

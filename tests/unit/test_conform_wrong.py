@@ -32,11 +32,12 @@ def case_of(line: str) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name != MADE_SMALL])
-def test_what_its_comment_says_is_found(shim: Path, tmp_path: Path, name: str) -> None:
+def test_what_its_comment_says_is_found(shim: Path, tmp_path: Path, shared: Path, name: str) -> None:
     lines = [line for line in promised(name) if line != ELSEWHERE]
     cases = [case_of(line) for line in lines if case_of(line) != "start"] or ["transparent"] * bool(lines)
     environment = [f"QUOTA={LIMIT}", f"QUOTA_REGION={tmp_path / 'region'}"]
-    found = found_in(shim / "sample/wrong" / f"{name}.so", cases, environment, LIMIT) if lines else []
+    library = shim / "sample/wrong" / f"{name}.so"
+    found = found_in(library, cases, environment, LIMIT, shared) if lines else []
     assert set(lines) <= set(found), found
     others = [line for line in found if line not in lines and not line.startswith("books/")]
     assert not others, "the comment does not say that"

@@ -68,7 +68,7 @@ def indented(text: str, spaces: str, place: str) -> str:
 @dataclass
 class Workshop:
     """Where programs are built and run. ``hook`` is the library, which ``variable`` names, ``settings`` its
-    environment, ``libraries`` the LD_LIBRARY_PATH of what runs."""
+    environment, ``libraries`` the LD_LIBRARY_PATH of what runs; ``shared``: where others find programs, too."""
 
     folder: Path
     standin: Path
@@ -77,14 +77,16 @@ class Workshop:
     settings: Mapping[str, str] = field(default_factory=dict)
     patience: Patience = field(default_factory=Patience)
     variable: str = PRELOAD
+    shared: Path | None = None
 
     def built(self, text: str) -> str:
         return self.compiled(ShowingProgram(text, ""))
 
     def compiled(self, shown: ShowingProgram) -> str:
         """The program; one that was built before is not built again."""
-        key = "\0".join([shown.program, *shown.flags, str(shown.has_library)])
-        program = self.folder.resolve() / hashlib.sha1(key.encode()).hexdigest()[:16]
+        key = "\0".join([shown.program, *shown.flags, str(shown.has_library), str(self.standin)])
+        folder = self.folder if shown.soname or not self.shared else self.shared  # beside the SONAME that it asks for
+        program = folder.resolve() / hashlib.sha1(key.encode()).hexdigest()[:16]
         with open(program.with_suffix(".lock"), "w") as lock:  # another process may be at it (--jobs)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not program.is_file():

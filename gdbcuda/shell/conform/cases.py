@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from gdbcuda import elf
 from gdbcuda.command_line import waiting
@@ -32,10 +33,11 @@ PROGRAM = "contract/linked"
 MISSING = re.compile(r"error while loading shared libraries: ([^:]+): cannot open shared object file")
 
 
-def run(wanted: ConformOptions, allowed: Allowed) -> ConformReport:
+def run(wanted: ConformOptions, allowed: Allowed, shared: Path | None = None) -> ConformReport:
+    """C programs that several runs need are built once, in a ``shared`` folder."""
     hook = checked(str(wanted.lib))
     build = built()
-    with bench(hook, build, wanted) as one, waiting.told("gdbcuda conform", lambda: one.so_far, is_logged=True):
+    with bench(hook, build, wanted, shared) as one, waiting.told("gdbcuda conform", lambda: one.so_far, is_logged=True):
         if wanted.real:
             need_driver(one)
         report = played(one, wanted, allowed)
@@ -109,7 +111,7 @@ def cases(bench: Bench, patterns: list[str]) -> Iterator[Case]:
 
 
 @contextmanager
-def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
+def bench(hook: str, build: str, wanted: ConformOptions, shared: Path | None = None) -> Iterator[Bench]:
     made = tempfile.mkdtemp(prefix="gdbcuda-conform-")
     given = settings(wanted.env)
     variable = named_in(elf.open(hook).exported)
@@ -117,7 +119,7 @@ def bench(hook: str, build: str, wanted: ConformOptions) -> Iterator[Bench]:
         raise UserError(f"--env {variable} would take the place of the hook library: link it against the other one")
     path = given.pop(LIBRARY_PATH, "")
     one = Bench(hook, build, made, tuple(given.items()), wanted.seed, wanted.limit, is_real=wanted.real,
-                library_path=path, variable=variable)  # fmt: skip
+                library_path=path, variable=variable, shared=shared)  # fmt: skip
     try:
         yield one
     finally:
