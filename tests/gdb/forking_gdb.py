@@ -67,10 +67,12 @@ class ForkingGdb:
             warnings.warn(f"a gdb that makes copies has ended, status {self.running.returncode}: {words}", stacklevel=1)
             self.stop()
 
-    def play(self, commands: list[str], program: Path | None, arguments: tuple[str, ...]) -> str:
-        """All that gdb and its program print, and whoever has their output after them."""
+    def play(
+        self, commands: list[str], program: Path | None, arguments: tuple[str, ...], more: dict[str, str] | None = None
+    ) -> str:
+        """All that gdb and its program print, and whoever has their output after them. ``more`` of the environment."""
         wanted = {"commands": commands, "program": str(program or ""), "arguments": " ".join(map(quoted, arguments)),
-                  "folder": os.getcwd()}  # fmt: skip
+                  "folder": os.getcwd(), "environment": more or {}}  # fmt: skip
         self.stop_if_ended()
         end = self.end or self.start()
         output, its = os.pipe()

@@ -107,6 +107,9 @@ def become(wanted: dict[str, Any], output: int, places: int) -> None:
     open_files_again()
     if os.getcwd() != wanted["folder"]:
         gdb.execute(f"cd {wanted['folder']}", to_string=True)
+    for name, value in wanted["environment"].items():
+        os.environ[name] = value  # a server's that is started here
+        gdb.execute(f"set environment {name} {value}", to_string=True)
     if wanted["program"]:
         gdb.execute(f"file {wanted['program']}", to_string=True)
         gdb.execute(f"set args {wanted['arguments']}")

@@ -22,6 +22,7 @@ KEPT_SYMBOLS = str(Path(__file__).parent / "kept_symbols.py")
 NO_DEBUG_FILES = ["-iex", "set debug-file-directory"]
 EXTENSION = ["-x", str(ROOT / "gdbcuda.py")]
 ONE_THREAD = ["-iex", "maint set worker-threads 0"]  # others are not in the copy that a fork makes
+OF_PROGRAM = ("GDBCUDA_MEMORY_LIMIT", "LD_BIND_NOW", "LD_LIBRARY_PATH", "REGION_")  # of the environment, gdb reads none
 SECONDS = 120
 
 
@@ -100,14 +101,16 @@ class Scenario:
         if self.variables:  # a server gets them by its own wrapper
             words.append(f"set exec-wrapper env {' '.join(self.variables)}")
         words += [self.start(path, hook, arguments) if c == "RUN" else c for c in commands]
-        forking = None if self.in_full or environment else forking_gdb(self.shim)
+        more = environment or {}
+        is_copied = not self.in_full and all(name.startswith(OF_PROGRAM) for name in more)
+        forking = forking_gdb(self.shim) if is_copied else None
         if forking and forking.environment == self.environment() and is_played_as_typed(words):
-            return checked(forking.play(words, path, arguments))
+            return checked(forking.play(words, path, arguments, more))
         line = [GDB, "-nx", "-q", "-batch", *([] if self.in_full else NO_DEBUG_FILES), *EXTENSION]
         for word in words:
             line += ["-ex", word]
         line += ["--args", str(path), *arguments] if path else []
-        return execute(line, self.environment() | (environment or {}))
+        return execute(line, self.environment() | more)
 
     def load(self, hook: str | Path) -> str:
         return f"cuda-load {hook}{'' if self.in_full or self.checks else ' --unchecked'}"
