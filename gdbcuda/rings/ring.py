@@ -14,6 +14,7 @@ from typing import NamedTuple
 from gdbcuda.calls.references import CLOCK, CONFINED, NO_RING, OVERWRITTEN
 from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import Unreadable, UserError
+from gdbcuda.files import places
 from gdbcuda.memory import Memory
 from gdbcuda.rings.ring_layout import (
     FLOATS,
@@ -35,6 +36,12 @@ from gdbcuda.rings.ring_words import PIECE, Words, joined, more_words, place_of,
 FRONT_SIZE = FRONT["SIZE"] * WORD
 HEAD = struct.Struct(f"<{RING['SIZE']}Q")
 NO_STACK, NO_FLOATS = (0,) * STACK_WORDS, (0,) * FLOATS
+
+
+def another_version() -> UserError:
+    """As in a clone that was pulled and not built."""
+    shim = places.clone_or_cache() / "shim"
+    return UserError(f"the recorder in the process is of another version of gdbcuda; for the next run, make -C {shim}")
 
 
 class Record(NamedTuple):
@@ -102,7 +109,7 @@ class RingReader:
         that are left once it ``is_enough`` are read the next time, as far as they are still there."""
         state = self.words(self.state, STATE["SIZE"])
         if state[STATE["VERSION"]] != VERSION:
-            raise UserError("the recorder in the process is of another version of gdbcuda")
+            raise another_version()
         self.missed, self.confined = state[STATE["MISSED"]] - self.missed_before, state[STATE["CONFINED"]]
         count = min(state[STATE["COUNT"]], MOST_RINGS)
         found = []

@@ -28,7 +28,7 @@ from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.base.log_notes import LogNotes
 from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.rings import ring_calls
-from gdbcuda.rings.ring import Record, Ring, RingReader
+from gdbcuda.rings.ring import Record, Ring, RingReader, another_version
 from gdbcuda.rings.ring_functions import RecordedFunction
 from gdbcuda.rings.ring_layout import (
     ENTRY,
@@ -73,7 +73,7 @@ class CoreCalls(LogNotes):
         self.memory, self.table = process.InferiorMemory(), table_version.table()
         state, trace = library.lookup(STATE_SYMBOL), library.lookup(TRACE_SYMBOL)
         if state is None or trace is None:
-            raise UserError("the recorder in the process is of another version of gdbcuda")
+            raise another_version()
         self.reader, self.trace = RingReader(self.memory, state.address), trace.address
 
     @garbage_collector.paused()
