@@ -311,3 +311,37 @@ def test_a_signal_as_a_call_returns_that_nobody_waits_for(
     names = ["simple", "jumping", "branching", "calling"]
     assert told == [(str(size + i), name) for i, name in enumerate(names) for size in (100, 200)], text
     assert "signals 4" in text and "exited normally" in text, text
+
+
+ENDS = """
+#include <signal.h>
+#include <sys/time.h>
+int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
+static void tick(int signal)
+{
+    (void)signal;
+}
+int main(void)
+{
+    unsigned long long found = 0;
+    struct itimerval always = {{0, 10000}, {0, 10000}};
+    for (int i = 0; i < 40; i++)
+        cuMemAlloc_v2(&found, i);
+    signal(SIGALRM, tick);
+    setitimer(ITIMER_REAL, &always, 0);
+    return 3;
+}
+"""
+SLOWLY = (
+    "python import time; from gdbcuda.live.guarding import by_process as one; kept = one.keep_counts; "
+    "one.keep_counts = lambda: (time.sleep(0.05), kept())"
+)
+
+
+def test_a_timer_that_is_faster_than_we_are_at_the_end(local: Scenario, compile_c) -> None:
+    """The call that ends the program begins anew behind each signal, and the program never ended."""
+    hook = compile_c("libhook.so", HOOK, "-shared")
+    program = compile_c("program", ENDS, "-O0", str(hook), f"-Wl,-rpath,{Path(hook).parent}")
+    words = ("handle SIGALRM nostop noprint pass", "cuda-break cuMemAlloc --count if bytesize == 99", "tbreak main")
+    text = local.run(program, *words, "RUN", SLOWLY, "continue", hook=hook)
+    assert "exited with code 03" in text, text
