@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,8 +14,8 @@ TRIES, MOST = 3, 10  # runs alone, each way, before a difference counts; and as 
 SELDOM = 1  # a result that came so often in `MOST` runs is as well the machine's doing
 # results that cannot be the same, and why
 ANNOTATED = "gdb 16 annotates a breakpoint's stop once more where anybody listens to stops"
-EXPLAINED = {
-    ("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too",
+EXPLAINED = {("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too"}
+EXPLAINED_SINCE_16 = {
     ("gdb.base/annota1.exp", "run until main breakpoint"): ANNOTATED,
     ("gdb.base/annota1.exp", "continue to printf"): ANNOTATED,
     ("gdb.base/annota1.exp", "send SIGUSR1"): ANNOTATED,
@@ -37,7 +38,7 @@ class Record:
     """The runs of one file that count, kept in a file, so that a run that was cut off goes on."""
 
     def __init__(self, path: Path, file: str, keys: dict[str, str]) -> None:
-        self.path, self.file = path, file
+        self.path, self.file, self.keys = path, file, keys
         kept = json.loads(path.read_text()) if path.exists() else {}
         self.differed: bool = kept.get("differed", False)
         self.runs = {way: [Run(**run) for run in kept.get(way, ()) if run["key"] == keys[way]] for way in WAYS}
@@ -71,8 +72,9 @@ class Record:
         alone = [outcome(run, name) for run in self.runs[WITH] if run.alone]
         new = sum(one not in bare for one in alone)
         both = (counted(bare), counted(along))
-        if (self.file, name) in EXPLAINED and set(along) - set(bare):
-            verdict.explained[f"{name}: {EXPLAINED[self.file, name]}"] = both
+        why = self.explained(name)
+        if why and set(along) - set(bare):
+            verdict.explained[f"{name}: {why}"] = both
         elif not set(along) - set(bare):
             if len(bare) > 1:
                 verdict.flaky[name] = both
@@ -83,6 +85,12 @@ class Record:
             verdict.differs[name] = both
         else:
             verdict.flaky[name] = both
+
+
+    def explained(self, name: str) -> str:
+        version = re.search(r"\b(\d+)\.\d", self.keys[BARE])
+        later = EXPLAINED_SINCE_16 if version and int(version[1]) >= 16 else {}
+        return {**EXPLAINED, **later}.get((self.file, name), "")
 
 
 def outcome(run: Run, name: str) -> str:

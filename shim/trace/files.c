@@ -92,6 +92,7 @@ void trace_move(struct trace *to, const struct trace *from)
     append(to->folder, from->folder);
     append(to->places, from->places);
     append(to->hook, from->hook);
+    to->hook_object = from->hook_object;
     to->filters = from->filters;
     to->filters_size = from->filters_size;
     to->whole = from->whole;

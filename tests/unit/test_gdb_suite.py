@@ -84,6 +84,15 @@ def test_what_has_to_differ_is_told_apart(tmp_path: Path) -> None:
     assert list(found.explained.values()) == [("PASS", "FAIL")] and not found.differs and not found.is_open
 
 
+@pytest.mark.parametrize("gdb, is_explained", [("GNU gdb (Debian 16.3-1) 16.3", True), ("GNU gdb (GDB) 13.1", False)])
+def test_annotations_differ_in_gdb_16_alone(tmp_path: Path, gdb: str, is_explained: bool) -> None:
+    keys = {"bare": gdb, "with": f"{gdb}; extension 1"}
+    made = Record(tmp_path / "annota1.json", "gdb.base/annota1.exp", keys)
+    for way, outcome in (("bare", "PASS"), ("with", "FAIL")):
+        made.add(way, suite_run.Run(keys[way], alone=False, results={"send SIGUSR1": [outcome]}))
+    assert bool(made.verdict().explained) == is_explained != bool(made.verdict().differs)
+
+
 def test_runs_are_kept_until_the_extension_is_another(tmp_path: Path) -> None:
     kept = record(tmp_path, ["PASS"], ["FAIL"])
     again = Record(kept.path, kept.file, KEYS)

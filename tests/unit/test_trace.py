@@ -108,6 +108,14 @@ def test_a_hook_library_that_the_loader_asks(trace: Trace, tmp_path: Path) -> No
     assert found == [("audits.so", "hook"), ("libcuda.so.1", "driver")] * 3
 
 
+def test_what_the_loader_asks_is_the_hook_library_whatever_its_name(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "audits.c").write_text(AUDITS)
+    hook = tmp_path / "libcuda.so.1"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", hook, tmp_path / "audits.c"], check=True)
+    found = trace("test_alloc", options=("--hook", str(hook), "--in", "hook")).calls()
+    assert {call["layer"] for call in found} == {"hook"}
+
+
 def test_of_a_runtime_too(trace: Trace) -> None:
     calls = trace("runtime_alloc").calls()
     assert {"runtime", "driver"} == {call["layer"] for call in calls}

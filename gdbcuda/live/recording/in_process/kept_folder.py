@@ -65,9 +65,14 @@ def require_seen(folder: str) -> None:
         raise UserError(f"the process cannot write into {folder} ({problem.strerror})") from None
 
 
+def is_here(folder: str) -> bool:
+    """gdb may have been connected to another machine since the command was typed."""
+    return bool(folder) and not process.is_remote()
+
+
 def here(folder: str) -> str:
-    """"" where gdb has been connected to another machine since the command was typed."""
-    if folder and process.is_remote():
+    """"" where it is not, which is said."""
+    if folder and not is_here(folder):
         console.write(
             f"cuda-log: nothing is kept in {visible(folder)}: --keep is of processes of this machine. "
             "(There, type  gdbcuda trace -p PID)\n"

@@ -78,8 +78,9 @@ class RingProcess:
         symbol = agent.symbol(ring_layout.STATE_SYMBOL)
         if symbol is None:
             return False
-        self.reader = RingReader(process.InferiorMemory(), symbol.address)
-        self.reader.skip()
+        reader = RingReader(process.InferiorMemory(), symbol.address)
+        reader.skip()  # of another version nothing is known: then nothing is planted
+        self.reader = reader
         self.pid = int(gdb.selected_inferior().pid)
         return True
 

@@ -74,7 +74,7 @@ class RingRecorder(LogNotes):
         if state.reader is None and not self.begin_in(state):
             return
         sandboxes.look_out(state, self.on_last_call)
-        sandboxes.tell_who_is_looked_on(state, bool(self.wish.folder))
+        sandboxes.tell_who_is_looked_on(state, kept_folder.is_here(self.wish.folder))
         state.plan(linkage, self.wish)
 
     def begin_in(self, state: RingProcess) -> bool:
@@ -149,7 +149,7 @@ class RingRecorder(LogNotes):
         state.fresh.clear()
         state.switch_watches(not children.is_memory_shared())
         state.has_run = state.reader is not None
-        sandboxes.tell_who_is_looked_on(state, bool(self.wish.folder))
+        sandboxes.tell_who_is_looked_on(state, kept_folder.is_here(self.wish.folder))
         if state.patches:
             kept_folder.tell(state)
         if state.patches and not self.stays_out:
