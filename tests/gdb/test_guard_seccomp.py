@@ -88,6 +88,19 @@ def test_a_program_that_is_confined_already(scenario: Scenario, compile_c, tmp_p
     assert "the program confines itself with seccomp" in text and "exited with code 07" in text, text
 
 
+def test_behind_a_child_that_shares_the_memory(shim: Path, compile_c, tmp_path: Path) -> None:
+    """gdbserver takes our looks out of both, and nobody sees the program confine itself any more."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    beside = "#include <sched.h>\nstatic int ends(void *unused) { _exit(!!unused); }\nstatic void marked(void) {}\n"
+    call = "    static char stack[1 << 16];\n    clone(ends, stack + sizeof stack, CLONE_VM, NULL);\n    marked();\n"
+    source = CONFINES.replace("int main(", f"{beside}int main(").replace("    if (words", f"{call}    if (words")
+    program = compile_c("program", source, "-O0", str(hook), f"-Wl,-rpath,{tmp_path}")
+    make = 'cuda-break cuGetProcAddress if symbol == "cuMemAlloc*"'
+    words = (ON, SILENT, make, "tbreak main", "RUN", "cuda-guards", "tbreak marked", "continue", "continue")
+    text = Scenario(shim, "gdbserver").run(program, *words, hook=hook, arguments=("strict",))
+    assert re.search("^1 +in the process ", text, re.MULTILINE) and "exited with code 07" in text, text
+
+
 RAW = """
 static inline long raw(long number, long first, long second, long third)
 {

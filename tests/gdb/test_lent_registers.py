@@ -98,3 +98,20 @@ def test_a_signal_costs_no_argument_whatever_decides(local: Scenario, compile_c,
         assert "stop only if $_cuda_registers() && (((unsigned long)$rcx > 2000000))" in text
         assert "stop only if $_cuda_registers() && ($rcx > 2000000 || $rdi)" in text
     assert "Width > 2000000" in text.partition("condition $bpnum $_cuda_break(")[2].partition("\n")[0]
+
+
+def test_what_a_user_makes_of_such_a_condition_stays(local: Scenario, compile_c) -> None:
+    """In the language that it is typed in, added to what is shown, or such that gdb cannot read it yet."""
+    hook = compile_c("libcalled.so", BEGINS_WITH_A_CALL, "-shared")
+    program = compile_c("stopped", STOPPED_BY_ANOTHER, str(hook), "-pthread")
+    typed = (
+        "set language rust", "condition 1 $rcx == 7u64", "set language ada", "condition 1 $rcx = 8",
+        "set language auto", "condition 1 $_cuda_registers() && ($rcx == 9) && $rcx < 10",
+        "condition -force 1 nosuch == 11",
+    )  # fmt: skip
+    words = (word for one in typed for word in (one, "info breakpoints 1"))
+    text = local.run(program, "cuda-break cuMemsetD2D8 --from any if Width == 0", "set cuda-guard off", "break main",
+                     "RUN", *words, hook=hook)  # fmt: skip
+    assert " failed:" not in text, text
+    for wanted in ("$rcx == 7u64", "$rcx = 8", "($rcx == 9) && $rcx < 10\n", "nosuch == 11"):
+        assert wanted in text, text

@@ -6,24 +6,39 @@ the call's, and may decide before anybody of ours has looked. (`threads.lent_reg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 
 import gdb
 
-from gdbcuda.live.breakpoints import locations
+from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.threads import lent_registers
 
 FRONT = "$_cuda_registers()"
 IN_FRONT = f"{FRONT} && ("
+QUOTED = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
 IS_WRITTEN = "$_cuda_break("  # gdb is about to write it into a file
 
 
 def of(breakpoint: gdb.Breakpoint) -> str:
-    """Without that."""
+    """Without that. (The user may have added to what `info breakpoints` shows.)"""
     text = breakpoint.condition or ""
-    return "" if text == FRONT else text[len(IN_FRONT) : -1] if text.startswith(IN_FRONT) else text
+    if text.startswith(IN_FRONT) and is_one_pair(text[len(FRONT) + len(" && ") :]):
+        return text[len(IN_FRONT) : -1]
+    return "" if text == FRONT else text
+
+
+def is_one_pair(text: str) -> bool:
+    """Does the last bracket close the first one?"""
+    depth = 0
+    for at, letter in enumerate(plain := QUOTED.sub("", text), 1):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return at == len(plain)
+    return False
 
 
 def complete(breakpoint: gdb.Breakpoint, places: Iterable[Location] = ()) -> None:
@@ -33,9 +48,17 @@ def complete(breakpoint: gdb.Breakpoint, places: Iterable[Location] = ()) -> Non
     if not places or own.startswith(IS_WRITTEN):
         return
     is_needed = any((one.enabled or own != now) and is_lost_at(one) for one in places)
-    wanted = (f"{IN_FRONT}{own})" if own else FRONT) if is_needed else own
-    if wanted != now:
-        with gdb_cli.in_c():
+    front = now if now.startswith(FRONT) else f"{IN_FRONT}{own})" if own else FRONT
+    write(breakpoint, front if is_needed else own, own)
+
+
+def write(breakpoint: gdb.Breakpoint, wanted: str, own: str) -> None:
+    """What the user has typed stays in its language, in which ours may have no meaning; and it may be one that gdb
+    cannot read now (``condition -force``). Then it stays as it is."""
+    made = ours.filter_of(breakpoint.number)
+    is_users = made is not None and own != made.native
+    if wanted != (breakpoint.condition or ""):
+        with suppress(gdb.error), nullcontext() if is_users else gdb_cli.in_c():
             breakpoint.condition = wanted or None
 
 

@@ -96,7 +96,7 @@ def where_tested(number: int) -> str:
     native = given if made is None or made.pending else own_condition.of(made)  # the user may have changed it
     if not process.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"
-    if "$_" in native:
+    if "$_" in (native if made is None or made.pending else made.condition or ""):
         known = [one.asks_gdb for one in ours.filters([number]) if native == given and one.asks_gdb]
         return f"by gdb ({known[0] if known else why_gdb(native)})"
     return "by gdbserver"

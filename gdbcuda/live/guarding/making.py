@@ -104,7 +104,7 @@ def look_out(state: Guarded, found: Detour, members: Iterable[int]) -> None:
         state.look_out(ways, on_sharing)
         state.look_out(forks.SHARING_WAYS, tell_of_sharing)
     if state.lookouts and process.is_remote():
-        state.look_out(forks.ALL_SHARING_WAYS, launches.leave_to_launches, rare=True)
+        state.look_out(forks.ALL_SHARING_WAYS, on_sharing_far_away, rare=True)
     if look_out_past_libc not in state.lookouts:
         look_out_past_libc()
 
@@ -140,6 +140,12 @@ def on_fork() -> None:
             remove(guard)
 
 
+def on_sharing_far_away() -> None:
+    """From then on nobody sees the program confine itself."""
+    launches.leave_to_launches()
+    on_confined()
+
+
 def on_sharing() -> None:
     if len(inferiors.threads()) > 1:
         give_way_to_child()
@@ -169,7 +175,7 @@ def tell_of_sharing() -> None:
 
 
 def are_forks_seen() -> bool:
-    return on_fork in PROCESSES().lookouts
+    return any(one.is_valid() and one.enabled for one in PROCESSES().lookouts.get(on_fork, ()))
 
 
 children.ARE_ANNOUNCED.append(are_forks_seen)

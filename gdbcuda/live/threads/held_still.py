@@ -28,7 +28,7 @@ UNINTERRUPTIBLE = "D"
 PATIENCE, LONGEST, APART = 0.5, 10.0, 0.001  # seconds: for a thread in the kernel; for one that waits for a processor
 
 _asked: set[int] = set()  # to stop, by us. gdb may come to its end a second time inside of its end, and not back
-_in_vain: list[bool] = []  # one has not come out of the kernel: nobody waits for it again
+_in_vain: set[int] = set()  # processes of which one has not come out of the kernel: nobody waits for it again
 
 
 @contextmanager
@@ -37,25 +37,26 @@ def held_still() -> Iterator[bool]:
     try:
         yield do_all_stand()
     finally:
+        last = time.monotonic() + LONGEST
         while _asked:
             with suppress(OSError):
-                let_go_on(await_stop(_asked.pop()))
+                let_go_on(await_stop(_asked.pop(), last))
 
 
 def do_all_stand() -> bool:
     """Threads that are made meanwhile are found the next time."""
-    began = time.monotonic()
+    began, process_number = time.monotonic(), gdb.selected_inferior().pid
     while running := {one: raw_stacks.state(one) for one in raw_stacks.threads() if runs(one)}:
         in_kernel = {one for one, state in running.items() if state == UNINTERRUPTIBLE}
-        if in_kernel and (_in_vain or time.monotonic() > began + PATIENCE):
-            _in_vain.append(True)
+        if in_kernel and (process_number in _in_vain or time.monotonic() > began + PATIENCE):
+            _in_vain.add(process_number)
             return False
         if time.monotonic() > began + LONGEST:
             return False
         for thread in running.keys() - in_kernel - _asked:
             if not is_asked_already(thread):
                 _asked.add(thread)
-                ctypes.CDLL(None).syscall(SYS_TGKILL, gdb.selected_inferior().pid, thread, signal.SIGSTOP)
+                ctypes.CDLL(None).syscall(SYS_TGKILL, process_number, thread, signal.SIGSTOP)
         time.sleep(APART)
     return True
 
@@ -64,10 +65,9 @@ def runs(thread: int) -> bool:
     return raw_stacks.state(thread) not in ("", *raw_stacks.STANDING)
 
 
-def await_stop(thread: int) -> int:
+def await_stop(thread: int, last: float) -> int:
     """Who goes on before would stop behind gdb's end. (Of one who is in the kernel by now, gdb's own SIGSTOP is the
     same as ours: as long as it waits there is one.)"""
-    last = time.monotonic() + LONGEST
     while runs(thread) and raw_stacks.state(thread) != UNINTERRUPTIBLE and time.monotonic() < last:
         time.sleep(APART)
     return thread

@@ -13,16 +13,16 @@ import signal
 
 import gdb
 
-from gdbcuda.live.host import console
+from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.process import thread_status
 
 SAID: PerInferior[list[bool]] = PerInferior(list)  # of those that have a breakpoint of ours
 KILLED = (
-    "gdbcuda: process {} is dead: somebody, or the kernel for want of memory, has killed it. kill, then run; with "
+    "gdbcuda: process {} is dead: somebody, or the kernel for want of memory, has killed it. {}, then run; with "
     "continue gdb may wait for ever, or crash\n"
 )
-GONE = "gdbcuda: process {} is over, and gdb has not heard of its end: kill, then run\n"
+GONE = "gdbcuda: process {} is over, and gdb has not heard of its end: {}, then run\n"
 
 
 def watch() -> None:
@@ -33,9 +33,20 @@ def watch() -> None:
 def sweep(event: object = None) -> None:
     """Between commands."""
     for one in gdb.inferiors() if SAID.all() else ():
-        if one.pid and not SAID.of(one) and (is_killed(one.pid) or is_gone(one)):
+        is_dead = one.pid and not SAID.of(one) and not runs(one) and is_killed(one.pid)
+        if is_dead or (one.pid and not SAID.of(one) and is_gone(one)):
             SAID.of(one).append(True)
-            console.write((GONE if is_gone(one) else KILLED).format(one.pid))
+            end = "kill" if is_alone() else f"kill inferiors {one.num}"
+            console.write((KILLED if is_dead else GONE).format(one.pid, end))
+
+
+def is_alone() -> bool:
+    return len(gdb.inferiors()) == 1
+
+
+def runs(inferior: gdb.Inferior) -> bool:
+    """gdb waits for it, and hears of its end."""
+    return any(one.is_valid() and one.is_running() for one in inferiors.threads(inferior))
 
 
 def is_killed(pid: int) -> bool:
@@ -46,7 +57,7 @@ def is_killed(pid: int) -> bool:
 
 
 def is_gone(inferior: gdb.Inferior) -> bool:
-    """(gdb before 12 has no connections.)"""
+    """(gdb before 12 has no connections. Of one of several it may tell the end with the next command.)"""
     connection = getattr(inferior, "connection", None)
     is_local = connection is not None and connection.type == "native" and os.path.exists("/proc/self")
-    return is_local and not os.path.exists(f"/proc/{inferior.pid}")
+    return is_local and is_alone() and not os.path.exists(f"/proc/{inferior.pid}")

@@ -9,6 +9,8 @@ argument. So at breakpoints of ours it is put back here, when the thread is met 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import gdb
 
 from gdbcuda.elf.code.x86_read import LONGEST_INSTRUCTION
@@ -83,7 +85,11 @@ def on_stop(event: object) -> None:
     for inferior in gdb.inferiors():
         known = ARRIVALS.of(inferior)
         if known:
+            threads = inferiors.threads(inferior)
+            for ended in known.keys() - {one.num for one in threads}:
+                del known[ended]
             with positions.same_thread():
-                for thread in inferiors.threads(inferior):
-                    if known.get(thread.num) and positions.is_switched(thread):
-                        give_back(known[thread.num], process.register("pc"))
+                for thread in threads:
+                    with suppress(gdb.error):  # one that has gone, of which gdb has not heard
+                        if known.get(thread.num) and positions.is_switched(thread):
+                            give_back(known[thread.num], process.register("pc"))

@@ -80,8 +80,7 @@ class RingProcess:
             return False
         reader = RingReader(process.InferiorMemory(), symbol.address)
         reader.skip()  # of another version nothing is known: then nothing is planted
-        self.reader = reader
-        self.pid = int(gdb.selected_inferior().pid)
+        self.reader, self.pid = reader, int(gdb.selected_inferior().pid)
         return True
 
     def plan(self, linkage: Linkage, wish: RecordWish) -> None:
