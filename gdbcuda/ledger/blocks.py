@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gdbcuda.calls.record import Call
@@ -29,7 +29,8 @@ class Block:
         self.physical: Block | None = None  # what is mapped here
         self.device: int | None = None
         self.absent = 0  # bytes without memory: a hook library has given it back below
-        self.above: Block | None = None  # of physical memory below: the program's block that it is behind
+        self.above: Sequence[Block] = ()  # of physical memory below: the program's blocks that it is behind
+        self.mapped: int | None = None  # bytes that are mapped below, since somebody has asked
 
     @property
     def present(self) -> int:
@@ -74,7 +75,7 @@ class Space:
         self.live[block.address] = block
 
     def remove(self, block: Block) -> bool:
-        if self.live.get(block.address) is not block:
+        if not self.is_live(block):
             return False
         del self.live[block.address]
         del self.starts[bisect_right(self.starts, block.address) - 1]
@@ -95,6 +96,9 @@ class Space:
         block = self.live[self.starts[at]] if at >= 0 else None
         return block if block is not None and block.holds(address) else None
 
+    def is_live(self, block: Block) -> bool:
+        return self.live.get(block.address) is block
+
     def freed_block_at(self, address: int) -> Block | None:
         at = bisect_right(self.freed_starts, address)
         for start in reversed(self.freed_starts[max(at - NEAR, 0) : at]):
@@ -107,6 +111,11 @@ class Space:
         """Live blocks that begin in the range."""
         first = bisect_right(self.starts, start - 1)
         return [self.live[at] for at in self.starts[first : bisect_right(self.starts, start + size - 1)]]
+
+    def overlapping(self, start: int, size: int) -> list[Block]:
+        """Live blocks that have any of the range."""
+        first = self.block_at(start - 1)
+        return [*([first] if first is not None and first.end > start else []), *self.within(start, size)]
 
 
 class Blocks:

@@ -58,7 +58,7 @@ class Ledger:
         self.reported: dict[tuple[str, str], Reported] = {}
         self.latest = 0.0
         self._roles: dict[str, Role | None] = {}
-        self._inside: dict[int, bool] = {}  # open calls: are calls below them someone else's business?
+        self._inside: dict[int, below.Outer | None] = {}  # open calls: whose business are calls below them?
         self._freeing: dict[int, tuple[Call, Block]] = {}
         self.devices = Devices()
         self.below = below.Below(self.blocks, self.usage)
@@ -75,9 +75,10 @@ class Ledger:
 
     def entry(self, call: Call) -> None:
         role = self.role(call.name)
-        is_inner = self.is_inner(call)
-        self._inside[call.number] = is_inner or (role is not None and role.what in roles.CHANGES)
-        if role is None or is_inner or self.below.takes(call, role):
+        outer = self.outer(call)
+        is_outermost = outer is None and role is not None and role.what in roles.CHANGES
+        self._inside[call.number] = below.Outer(call, role) if role is not None and is_outermost else outer
+        if role is None or outer is not None or self.below.takes(call, role):
             return
         if role.what == roles.FREE:
             self.begin_free(call, role)
@@ -89,8 +90,8 @@ class Ledger:
             for touch in accesses(role.function, call, self.element_of):
                 self.complain_of(call, trouble.of_touch(self.blocks, touch))
 
-    def is_inner(self, call: Call) -> bool:
-        return call.parent is not None and self._inside.get(call.parent, False)
+    def outer(self, call: Call) -> below.Outer | None:
+        return None if call.parent is None else self._inside.get(call.parent)
 
     def element_of(self, array: int) -> int:
         block = self.blocks.spaces["handles"].live.get(array)
@@ -142,15 +143,15 @@ class Ledger:
         end = call.start if call.end is None else call.end
         if end > self.latest:
             self.latest = end
-        inside = self._inside.pop(call.number, False)
+        inside, outer = self._inside.pop(call.number, None), self.outer(call)
         role, freeing = self.role(call.name), self._freeing.pop(call.number, None)
         if role is None:
             return
         succeeded = not call.failed and not call.ended
         self.complain_of(call, self.elsewhere.end(call))
-        is_inner = self.is_inner(call) or self.below.took(call)
-        if succeeded and (is_inner or (role.what == roles.FREE and call.layer != below.HOOK)):
-            self.below.end(call, role)
+        is_inner = outer is not None or self.below.took(call)
+        if succeeded and (is_inner or (role.what in (roles.FREE, roles.UNMAP) and call.layer != below.HOOK)):
+            self.below.end(call, role, outer)
         if succeeded and role.what in (roles.INFO, roles.DEVICE, roles.RANGE):
             self.learn(call, role, is_inner)
         elif freeing is not None and succeeded:

@@ -113,7 +113,7 @@ def leaks(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
         groups.setdefault((block.site, block.call.name), []).append(block)
     ordered = sorted(groups.items(), key=lambda item: -sum(b.size for b in item[1]))
     sites = SiteColumn(writer)
-    rows = [(len(blocks), size(sum(b.size for b in blocks)), name, sites.cell(blocks[0], site(blocks[0], writer)),
+    rows = [(len(blocks), size(sum(b.present for b in blocks)), name, sites.cell(blocks[0], site(blocks[0], writer)),
              f"#{blocks[0].call.number} at {blocks[0].address:#x}")
             for (_, name), blocks in ordered[:ROWS]]  # fmt: skip
     table = sites.table(rows, ["blocks", "bytes", "by", "site", "the first"])
@@ -128,7 +128,7 @@ def by_site(ledger: Ledger, writer: CallWriter, least: int = 0) -> str:
     for block in blocks:
         groups.setdefault(block.site, []).append(block)
     sites = SiteColumn(writer)
-    rows = [(len(found), size(sum(b.size for b in found)), len(held), size(sum(b.size for b in held)),
+    rows = [(len(found), size(sum(b.size for b in found)), len(held), size(sum(b.present for b in held)),
              sites.cell(found[0], site(found[0], writer)))
             for found in sorted(groups.values(), key=lambda blocks: -sum(b.size for b in blocks))
             for held in [[b for b in found if b.release is None]]]  # fmt: skip
