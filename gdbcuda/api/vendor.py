@@ -28,7 +28,7 @@ _LAYERS = (
     ("driver", pattern(r"lib(cuda|nvidia-[\w-]+|nvcuvid|nvoptix|cudadebugger)(-[0-9a-f]{8})?\.so")),
     ("system", _LOADER),
     ("system", _VDSO),
-    ("system", pattern(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)(-[0-9a-f]{8})?(\.|-\d)")),
+    ("system", pattern(rf"lib({'|'.join(map(re.escape, _SYSTEM))}|nss_\w+)(-[0-9a-f]{{8}})?(\.|-\d)")),
     ("system", pattern(r"libgdbcuda(-trace|-gpu)?\.so")),  # ours, for guards and for what is recorded
     ("system", _SANITIZER),
 )

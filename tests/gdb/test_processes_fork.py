@@ -159,7 +159,7 @@ def test_a_launched_child_meets_no_lookout_of_ours(local: Scenario, compile_c) -
         *["inferior 1", "continue"] * 3,
     )  # fmt: skip
     own = re.search(r"^\$\d+ = 0x(\w+)$", text, re.MULTILINE)
-    assert own and f"executes: cc {own[1]} cc\n" in text and f"ends: cc {own[1]} cc\n" in text
+    assert own and f"executes: cc {own[1]} cc\n" in text and f"ends: cc {own[1]} cc\n" in text, text
     assert "never loaded" not in text  # into the one that ends without a program
 
 

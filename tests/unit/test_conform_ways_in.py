@@ -54,22 +54,23 @@ CASES = ["transparent", "status", "life/fork-exec"]
 
 
 @pytest.mark.parametrize("variable", WAYS)
-def test_of_a_right_one_nothing_is_said(shim: Path, tmp_path: Path, variable: str) -> None:
+def test_of_a_right_one_nothing_is_said(shim: Path, shared: Path, tmp_path: Path, variable: str) -> None:
     hook = ConformFiles(tmp_path, shim).hook("named", OWN % RIGHT + WAYS[variable])
-    assert found_in(hook, CASES, [], 0) == []
+    assert found_in(hook, CASES, [], 0, shared) == []
 
 
 @pytest.mark.parametrize("variable", WAYS)
-def test_what_is_wrong_is_said_and_shown(shim: Path, tmp_path: Path, variable: str) -> None:
+def test_what_is_wrong_is_said_and_shown(shim: Path, shared: Path, tmp_path: Path, variable: str) -> None:
     hook = ConformFiles(tmp_path, shim).hook("named", OWN % WRONG + WAYS[variable])
     case = "transparent/cuMemAlloc_v2"
-    assert found_in(hook, [case], [], 0) == [f"{case}: out-value dptr is not written"]
+    assert found_in(hook, [case], [], 0, shared) == [f"{case}: out-value dptr is not written"]
     shown = ConformFiles(tmp_path, shim).run(hook, "--show", case).stdout
     assert f"{variable}={hook} ./case" in shown and f"-ex 'cuda-env {variable}={hook}'" in shown
 
 
-def test_one_that_answers_for_nothing(shim: Path, tmp_path: Path) -> None:
+def test_one_that_answers_for_nothing(shim: Path, shared: Path, tmp_path: Path) -> None:
     hook = ConformFiles(tmp_path, shim).hook("audit", "unsigned la_version(unsigned version) { return version; }")
-    assert found_in(hook, ["transparent"], [], 0) == ["start: no API function that a program asks for leads into it"]
+    said = ["start: no API function that a program asks for leads into it"]
+    assert found_in(hook, ["transparent"], [], 0, shared) == said
     with pytest.raises(UserError, match="is for LD_AUDIT"):  # by a command that can only preload it
         hook_given(str(hook))
