@@ -76,7 +76,7 @@ def both(ours: Link, plain: Link, first: str, behind: str) -> str:
 def inserted_again(packets: list[str]) -> int:
     """A read of the byte and a Z0, and at once the same two."""
     fours = zip(packets, packets[1:], packets[2:], packets[3:])
-    return sum(four[:2] == four[2:] and READ.match(four[0]) and four[1].startswith("Z0") for four in fours)
+    return sum(four[:2] == four[2:] and bool(READ.match(four[0])) and four[1].startswith("Z0") for four in fours)
 
 
 def kinds(packets: list[str]) -> str:

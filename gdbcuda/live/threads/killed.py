@@ -33,7 +33,7 @@ def watch() -> None:
 def sweep(event: object = None) -> None:
     """Between commands."""
     for one in gdb.inferiors() if SAID.all() else ():
-        is_dead = one.pid and not SAID.of(one) and not runs(one) and is_killed(one.pid)
+        is_dead = one.pid and not SAID.of(one) and is_killed(one.pid) and not runs(one)
         if is_dead or (one.pid and not SAID.of(one) and is_gone(one)):
             SAID.of(one).append(True)
             end = "kill" if is_alone() else f"kill inferiors {one.num}"

@@ -42,7 +42,7 @@ def write_all(patches: Iterable[EntryPatch], taken: set[int], is_stepped: bool =
     free = [one for one in free_of(waiting, taken) if can_gdb_write or one.address not in taken]
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
-        far_patches.write(memory, free, far_patches.standing(memory, free, is_stepped))
+        far_patches.write(memory, free, taken, far_patches.standing(memory, free, is_stepped))
     elif memory is not None:
         write_here(memory, free, taken, is_stepped)
     for one in waiting:
@@ -97,7 +97,7 @@ def write_fresh(patches: Iterable[EntryPatch], taken: set[int]) -> None:
     free = free_of(patches, taken)
     memory = process.writable_memory()
     if isinstance(memory, process.FarMemory):
-        far_patches.write(memory, free)
+        far_patches.write(memory, free, taken)
     elif memory is not None:
         for one in free:
             one.write(memory, taken)

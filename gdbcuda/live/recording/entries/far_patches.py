@@ -32,7 +32,11 @@ def standing(memory: process.FarMemory, patches: Sequence[EntryPatch], is_steppe
     return WhereThreadsAre({place[0]}, set()) if place is not None else None
 
 
-def write(memory: process.FarMemory, patches: Sequence[EntryPatch], threads: WhereThreadsAre | None = NOWHERE) -> None:
+def write(memory: process.FarMemory, patches: Sequence[EntryPatch], taken: Set[int],
+          threads: WhereThreadsAre | None = NOWHERE) -> None:  # fmt: skip
+    """``taken``: where gdb has breakpoints. A child that gdb is to be told of has them in a list of its own, each with
+    the byte that was there at the fork. In memory that both share it would be put over one of ours, or over an own one
+    where we have been."""
     free = []
     for one in patches:
         if threads is None or threads.are_in(one.address, one.inside):
@@ -42,17 +46,21 @@ def write(memory: process.FarMemory, patches: Sequence[EntryPatch], threads: Whe
     for group in neighbours(free):
         for one in change(memory, group, to_jump=True):
             one.be_written()
+        take_out(group, taken)
 
 
 def restore(memory: process.FarMemory, patches: Sequence[EntryPatch], taken: Set[int]) -> None:
-    """``taken``: where gdb has breakpoints. A child that gdb is to be told of has them in a list of its own, each with
-    the byte that was there at the fork: of the jump. In memory that both share it would be put over the own bytes."""
     for group in neighbours(patches):
         for one in group:
             one.be_restored()
-        for one in change(memory, group, to_jump=False):
-            if one.address in taken:
-                children.take_out(one.address)
+        change(memory, group, to_jump=False)
+        take_out(group, taken)
+
+
+def take_out(group: Sequence[EntryPatch], taken: Set[int]) -> None:
+    for one in group:
+        if one.address in taken:
+            children.take_out(one.address)
 
 
 def neighbours(patches: Sequence[EntryPatch]) -> Iterator[list[EntryPatch]]:
