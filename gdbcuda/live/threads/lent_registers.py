@@ -84,7 +84,7 @@ def on_stop(event: object) -> None:
     """A thread that was stopped in the middle of its step is at the breakpoint again, and will not be met there."""
     for inferior in gdb.inferiors():
         known = ARRIVALS.of(inferior)
-        if known and inferior.num == gdb.selected_inferior().num:
+        if known:
             threads = inferiors.threads(inferior)
             for ended in known.keys() - {one.num for one in threads}:
                 del known[ended]
