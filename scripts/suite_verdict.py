@@ -14,8 +14,8 @@ TRIES, MOST = 3, 10  # runs alone, each way, before a difference counts; and as 
 SELDOM = 1  # a result that came so often in `MOST` runs is as well the machine's doing
 # results that cannot be the same, and why
 ANNOTATED = "gdb 16 annotates a breakpoint's stop once more where anybody listens to stops"
-EXPLAINED = {("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too"}
-EXPLAINED_SINCE_16 = {
+EXPLAINED = {
+    ("gdb.base/default.exp", "show convenience"): "it lists every function $_..., so ours too",
     ("gdb.base/annota1.exp", "run until main breakpoint"): ANNOTATED,
     ("gdb.base/annota1.exp", "continue to printf"): ANNOTATED,
     ("gdb.base/annota1.exp", "send SIGUSR1"): ANNOTATED,
@@ -86,11 +86,10 @@ class Record:
         else:
             verdict.flaky[name] = both
 
-
     def explained(self, name: str) -> str:
-        version = re.search(r"\b(\d+)\.\d", self.keys[BARE])
-        later = EXPLAINED_SINCE_16 if version and int(version[1]) >= 16 else {}
-        return {**EXPLAINED, **later}.get((self.file, name), "")
+        why, version = EXPLAINED.get((self.file, name), ""), re.search(r"\b(\d+)\.\d", self.keys[BARE])
+        is_older = why == ANNOTATED and not (version and int(version[1]) >= 16)
+        return "" if is_older else why
 
 
 def outcome(run: Run, name: str) -> str:

@@ -13,7 +13,7 @@ from gdbcuda.calls.record import Call
 from gdbcuda.ledger import mappings
 from gdbcuda.ledger.blocks import Block, Blocks
 from gdbcuda.ledger.effects import extents, roles
-from gdbcuda.ledger.effects.roles import Role, number
+from gdbcuda.ledger.effects.roles import Role, number, space_of
 from gdbcuda.ledger.usage import Usage
 
 VIRTUAL = ("physical", "addresses")  # kinds of memory that is mapped
@@ -53,7 +53,7 @@ class Below:
 
     def concerns(self, call: Call, role: Role) -> bool:
         if role.what == roles.FREE:
-            address, space = number(call.arguments.get(role.block)), space_of(role)
+            address, space = number(call.arguments.get(role.block)), space_of(role.kind)
             is_known = address in self.plain[space] or address in self.blocks.spaces[space].live
             is_free_already = self.kept.get((space, address)) == call.layer
             return is_known and not self.is_above(space, address) and not is_free_already
@@ -97,7 +97,7 @@ class Below:
             return
         if role.kind not in VIRTUAL:
             if call.layer != HOOK:
-                self.plain[space_of(role)].add(address)
+                self.plain[space_of(role.kind)].add(address)
             return
         block = Block(address, extents.size(role.function, call), role.kind, call, 0)
         space = self.blocks.spaces[block.space]
@@ -108,7 +108,7 @@ class Below:
 
     def end_plain_free(self, call: Call, role: Role, outer: Outer | None) -> None:
         """A hook library may keep what it is asked to free, also for a runtime above it."""
-        address, space = number(call.arguments.get(role.block)), space_of(role)
+        address, space = number(call.arguments.get(role.block)), space_of(role.kind)
         if call.layer == HOOK:
             if outer is not None and outer.call.layer != HOOK:
                 self.asked.add(outer.call.number)
@@ -120,7 +120,7 @@ class Below:
         self.asked.discard(call.number)
 
     def end_free(self, call: Call, role: Role) -> None:
-        address, space = number(call.arguments.get(role.block)), space_of(role)
+        address, space = number(call.arguments.get(role.block)), space_of(role.kind)
         block = self.blocks.spaces[space].live.get(address)
         if block is None or block.kind == mappings.KIND:
             return
@@ -188,7 +188,3 @@ class Below:
 
 def shared(block: Block, mapping: Block) -> int:
     return max(min(block.end, mapping.end) - max(block.address, mapping.address), 0)
-
-
-def space_of(role: Role) -> str:
-    return roles.SPACES.get(role.kind, roles.MEMORY)

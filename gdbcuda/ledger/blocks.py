@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gdbcuda.calls.record import Call
-from gdbcuda.ledger.effects.roles import MEMORY, ON_DEVICE, SPACES
+from gdbcuda.ledger.effects.roles import MEMORY, ON_DEVICE, SPACES, space_of
 from gdbcuda.text.units import human
 
 KEPT = 20_000  # freed blocks that are remembered
@@ -38,7 +38,7 @@ class Block:
 
     @property
     def space(self) -> str:
-        return SPACES.get(self.kind, MEMORY)
+        return space_of(self.kind)
 
     @property
     def on_device(self) -> bool:

@@ -166,10 +166,9 @@ class Symbols:
         program is never large."""
         first, count = self.extent
         last = first if self.is_large and first else count
-        if self.dynamic.strings and last == count:
-            return {index: name for name, index, row in self._named(names) if row[0] and not row[3]}
         if self.dynamic.strings:
-            return {index: name for name, index, row in self._having(encoded(names), 0, last) if row[0] and not row[3]}
+            found = self._named(names) if last == count else self._having(encoded(frozenset(names)), 0, last)
+            return {index: name for name, index, row in found if row[0] and not row[3]}
         rows = enumerate(self._entries(0, last))
         named = ((index, self._name(row[0])) for index, row in rows if row[0] and not row[3])
         return {index: name for index, name in named if name in names}

@@ -68,6 +68,10 @@ SPACES = {"array": "handles", "mipmap": "handles", "physical": "handles", "addre
 MEMORY = "memory"
 
 
+def space_of(kind: str) -> str:
+    return SPACES.get(kind, MEMORY)
+
+
 @cache
 def kind_of(function: api.Function) -> str:
     """ "device", "managed", "host", "array" …"""

@@ -6,7 +6,6 @@ the call's, and may decide before anybody of ours has looked. (`threads.lent_reg
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 
@@ -16,16 +15,20 @@ from gdbcuda.live.breakpoints import locations, ours
 from gdbcuda.live.breakpoints.locations import Location
 from gdbcuda.live.host import gdb_cli, inferiors
 from gdbcuda.live.threads import lent_registers
+from gdbcuda.text.patterns import pattern
 
 FRONT = "$_cuda_registers()"
 IN_FRONT = f"{FRONT} && ("
-QUOTED = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
+QUOTED = pattern(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
 IS_WRITTEN = "$_cuda_break("  # gdb is about to write it into a file
 
 
 def of(breakpoint: gdb.Breakpoint) -> str:
     """Without that. (The user may have added to what `info breakpoints` shows.)"""
-    text = breakpoint.condition or ""
+    return without(breakpoint.condition or "")
+
+
+def without(text: str) -> str:
     if text.startswith(IN_FRONT) and is_one_pair(text[len(FRONT) + len(" && ") :]):
         return text[len(IN_FRONT) : -1]
     return "" if text == FRONT else text

@@ -93,10 +93,11 @@ def where_tested(number: int) -> str:
         return "in the process"
     found = ours.filter_of(number)
     made, given = breakpoints.by_number(number), found.native if found is not None else ""
-    native = given if made is None or made.pending else own_condition.of(made)  # the user may have changed it
+    shown = given if made is None or made.pending else made.condition or ""  # the user may have changed it
+    native = own_condition.without(shown)
     if not process.is_remote() or not native or gdb.parameter("breakpoint condition-evaluation") == "host":
         return "by gdb"
-    if "$_" in (native if made is None or made.pending else made.condition or ""):
+    if "$_" in shown:
         known = [one.asks_gdb for one in ours.filters([number]) if native == given and one.asks_gdb]
         return f"by gdb ({known[0] if known else why_gdb(native)})"
     return "by gdbserver"

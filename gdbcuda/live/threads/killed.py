@@ -8,14 +8,13 @@ running though nobody is there. ``kill`` is clean in each. (proc(5): /proc/PID/s
 from __future__ import annotations
 
 import os
-import re
 import signal
 
 import gdb
 
 from gdbcuda.live.host import console, inferiors
 from gdbcuda.live.host.inferiors import PerInferior
-from gdbcuda.live.process import thread_status
+from gdbcuda.live.process import raw, thread_status
 
 SAID: PerInferior[list[bool]] = PerInferior(list)  # of those that have a breakpoint of ours
 KILLED = (
@@ -33,8 +32,10 @@ def watch() -> None:
 def sweep(event: object = None) -> None:
     """Between commands."""
     for one in gdb.inferiors() if SAID.all() else ():
-        is_dead = one.pid and not SAID.of(one) and is_killed(one.pid) and not runs(one)
-        if is_dead or (one.pid and not SAID.of(one) and is_gone(one)):
+        if not one.pid or SAID.of(one):
+            continue
+        is_dead = is_killed(one.pid) and not runs(one)
+        if is_dead or is_gone(one):
             SAID.of(one).append(True)
             end = "kill" if is_alone() else f"kill inferiors {one.num}"
             console.write((KILLED if is_dead else GONE).format(one.pid, end))
@@ -53,7 +54,7 @@ def is_killed(pid: int) -> bool:
     """A process of this machine that gdb traces, and that has not gone yet, for gdb has not heard of it."""
     fields = thread_status.near(f"/proc/{pid}/stat").rpartition(")")[2].split()
     is_dead = bool(fields) and fields[0] == "Z" and fields[-1] == str(int(signal.SIGKILL))
-    return is_dead and bool(re.search(rf"^TracerPid:\t{os.getpid()}$", thread_status.near(f"/proc/{pid}/status"), re.M))
+    return is_dead and raw.tracer_of(pid) == os.getpid()
 
 
 def is_gone(inferior: gdb.Inferior) -> bool:
