@@ -241,3 +241,23 @@ def test_who_makes_other_system_calls_is_let_alone(local: Scenario, compile_c, t
              f"source {tmp_path}/looks.gdb")  # fmt: skip
     text = local.run(program, *words, "continue", hook=hook)
     assert re.search("^looks (2|3|4)\\d\\d$", text, re.MULTILINE) and "exited normally" in text, text
+
+
+BY_ONE_INSTRUCTION = """
+long any_call(long number, long first);
+__asm__(".text\\n.type any_call,@function\\nany_call:\\n push %rbx\\n mov %rdi,%rax\\n mov %rsi,%rbx\\n"
+        "mov %rbx,%rdi\\n syscall\\n pop %rbx\\n ret\\n.size any_call,.-any_call\\n");
+"""
+
+
+def test_a_call_of_another_number_by_the_instruction_for_all_is_no_child(
+    local: Scenario, compile_c, tmp_path: Path
+) -> None:
+    """Go's programs make all their system calls by one, in front of which the first argument is moved."""
+    hook = compile_c("libguardhook.so", HOOK, "-shared")
+    source = BY_ONE_INSTRUCTION + OTHER_CALLS.replace("syscall(SYS_gettid)", "any_call(SYS_gettid, 0x100)")
+    program = compile_c("program", source.replace("4000", "3"), "-O1", str(hook), f"-Wl,-rpath,{tmp_path}")
+    words = (ON, "cuda-break cuMemAlloc if bytesize == 5", "tbreak over", "RUN", "cuda-guards", "continue")
+    text = local.run(program, *words, hook=hook)
+    assert re.search("^1 +in the process", text, re.MULTILINE) and "exited normally" in text, text
+    assert "takes its breakpoints out" not in text

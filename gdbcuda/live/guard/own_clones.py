@@ -1,14 +1,16 @@
 """Children that share the program's memory, made past libc by a ``syscall`` instruction of its own.
 
 The breakpoint is on the instruction in front: before 14 gdb does not step a thread over a system call that makes
-another thread. What that instruction loads is not there yet; a child of which the flags are not known counts as one.
-(gdb's infrun.c, linux-nat.c; clone(2).)
+another thread. What that instruction loads is told by what it says; where that cannot be, a call counts as one that
+makes such a child. Many programs make all their calls by one such instruction, as Go's do. (gdb's infrun.c,
+linux-nat.c; clone(2).)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import gdb
 
@@ -20,24 +22,25 @@ from gdbcuda.live.guard import forks
 from gdbcuda.live.guard.libc_calls import LibcCall, Wish
 from gdbcuda.live.patching import detours
 from gdbcuda.live.threads import call_registers
-from gdbcuda.machine.x86 import x86_syscalls
-from gdbcuda.machine.x86.x86_stack import is_written
+from gdbcuda.machine.x86 import x86_moves, x86_syscalls
 from gdbcuda.machine.x86.x86_syscalls import CLONING, NEAR, SYSCALL
-from gdbcuda.machine.x86.x86_write import RDI
+from gdbcuda.machine.x86.x86_write import INTEGERS, RAX, RDI
 
 SHARING = forks.SYS_CLONE, forks.CLONE_VM, 0
 
 
 @dataclass(frozen=True)
 class Cloning:
-    """``front``: the instruction before; ``number``, ``first``: what is in rax and rdi at the call, None for what is
-    there at the front already; ``is_known``: that can be said of rdi."""
+    """``number``: of the system call, None where the program says it only when it runs; ``before``: the instruction in
+    front."""
 
     address: int
-    front: int
+    before: bytes
     number: int | None
-    first: int | None
-    is_known: bool
+
+    @property
+    def front(self) -> int:
+        return self.address - len(self.before)
 
 
 class OwnClone(LibcCall):
@@ -48,11 +51,17 @@ class OwnClone(LibcCall):
         self.call = call
 
     def words(self) -> list[int]:
-        call = self.call
-        if not call.is_known:
-            return [*SHARING]
-        number = process.register("rax") if call.number is None else call.number
-        return [number, process.register("rdi") if call.first is None else call.first, 0]
+        number = self.at_call(RAX) if self.call.number is None else self.call.number
+        if number is not None and number not in CLONING.numbers:
+            return [number, 0, 0]
+        first = self.at_call(RDI)
+        return [*SHARING] if number is None or first is None else [number, first, 0]
+
+    def at_call(self, wanted: int) -> int | None:
+        memory = process.InferiorMemory()
+        return x86_moves.behind(
+            self.call.before, wanted, lambda one: process.register(INTEGERS[one]), partial(call_registers.word, memory)
+        )
 
     def see(self) -> None:
         super().see()
@@ -62,9 +71,10 @@ class OwnClone(LibcCall):
 
 def of_instructions(addresses: Iterable[int]) -> Iterator[Cloning]:
     for address in addresses:
-        found = cloning(address, in_front(address))
-        if found is not None and (found.number is not None or is_in_function(address)):
-            yield found
+        before = in_front(address)
+        number = x86_syscalls.number(before)
+        if before and (number is not None or is_in_function(address)):
+            yield Cloning(address, before[-1].raw, number)
 
 
 def is_in_function(address: int) -> bool:
@@ -82,12 +92,3 @@ def in_front(address: int) -> list[Instruction]:
             near = process.original_code(address - NEAR, NEAR + len(SYSCALL))
             found = x86_syscalls.behind_number(CLONING, near, NEAR)
     return found or []
-
-
-def cloning(address: int, before: list[Instruction]) -> Cloning | None:
-    if not before:
-        return None
-    last = before[-1]
-    first = x86_syscalls.loaded(last.raw, RDI)
-    is_known = first is not None or not is_written(last.raw, RDI)
-    return Cloning(address, address - len(last.raw), x86_syscalls.number(before), first, is_known)
