@@ -83,7 +83,8 @@ void ring_look_at_clock(word *ring)
         ring_told_time(ring);
 }
 
-static void ring_begin(word *ring, word records)
+/* 0 where nothing may be noted in it. */
+static word *ring_begun(word *ring, word records)
 {
     ring[RING_BEFORE] = ring[RING_FRONTS_SOON] = ring[RING_HEAD];
     ring[RING_MORE_BEFORE] = ring[RING_MORE_SOON] = ring[RING_MORE];
@@ -98,6 +99,7 @@ static void ring_begin(word *ring, word records)
         records = ring_keep(ring, records);
     COMPILER_KEEPS_ORDER();
     ring[RING_RECORDS] = records;
+    return records ? ring : 0;
 }
 
 /* By the ring with that number, from 0. */
@@ -175,10 +177,10 @@ static word *made(void)
         return 0;
     room = records;
     ring[RING_WANTED] = wanted;
-    ring_begin(ring, records);
+    word *found = ring_begun(ring, records);
     if (number < MOST_RINGS)
         __atomic_store_n(&state[STATE_RINGS + number], (word)ring, __ATOMIC_SEQ_CST);
-    return ring;
+    return found;
 }
 
 void ring_give_up(void)
@@ -206,10 +208,7 @@ static word *made_or_found(void)
     gdbcuda_ring = BUSY;
     if (ring && !ring[RING_WANTED]) /* a forked child's */
         ring[RING_WANTED] = room;
-    if (ring)
-        ring_begin(ring, room);
-    else
-        ring = made();
+    ring = ring ? ring_begun(ring, room) : made();
     gdbcuda_ring = ring ? ring : BUSY;
     if (!ring && ring_failed)
         ring_failed();

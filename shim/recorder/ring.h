@@ -61,7 +61,7 @@ static inline void ring_tell_time(word *ring, word ticks)
 extern word ring_few;
 
 /* Where rings are kept in files: the records of a new ring get one, as does what time it is, and what there is not. The
- * first says how many records there is room for, of those that are wanted. */
+ * first says how many records there is room for, of those that are wanted; 0 where the ring may not be used. */
 __attribute__((weak)) word ring_keep(word *ring, word wanted);
 __attribute__((weak)) void ring_told_time(word *ring);
 __attribute__((weak)) void ring_failed(void);

@@ -90,22 +90,19 @@ static word records_of_process(word wanted)
     return records;
 }
 
-/* In a forked child the records are still those of the parent's file. */
-static void forget(word *ring, word size)
+/* In a forked child the records are still those of the parent's file, and stay so where the kernel gives no memory. */
+static int is_forgotten(word *ring, word size)
 {
-    CALL(mmap, ring + RING_HEADER, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
+    const word flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    return !FAILED(CALL(mmap, ring + RING_HEADER, size, PROT_READ | PROT_WRITE, flags, -1, 0));
 }
 
 word ring_keep(word *ring, word wanted)
 {
     word size = ring_size(wanted) - FILE_HEADER, had_file = ring[RING_COPY];
     forget_header(ring);
-    if (!gdbcuda_trace.folder[0]) {
-        if (had_file)
-            forget(ring, size);
-        return wanted;
-    }
+    if (!gdbcuda_trace.folder[0])
+        return !had_file || is_forgotten(ring, size) ? wanted : 0;
     int has_file = trace_process_file(&gdbcuda_trace);
     word later = has_file ? records_of_process(wanted) : wanted;
     if (later < wanted)
@@ -119,7 +116,8 @@ word ring_keep(word *ring, word wanted)
         ring_told_time(ring);
         return records;
     }
-    forget(ring, size);
+    if (!is_forgotten(ring, size))
+        return 0;
     trace_without_file(&gdbcuda_trace, ring[RING_LWP]);
     return wanted < IN_MEMORY ? wanted : IN_MEMORY;
 }

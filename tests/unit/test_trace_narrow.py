@@ -82,6 +82,8 @@ int main(int count, char **words)
         calls(), setrlimit(RLIMIT_FSIZE, &none), cuDeviceGetCount(&count), thread_and_child();
     else if (!strcmp(words[1], "moved"))
         calls(), rename(words[2], words[3]), thread_and_child(), rename(words[3], words[2]);
+    else if (!strcmp(words[1], "memory"))
+        cuDeviceGetCount(&count), setrlimit(RLIMIT_DATA, &none), fork() ? wait(NULL) : (calls(), _exit(0), 0);
     for (int children = 40; !strcmp(words[1], "signals") && children; children--)
         fork() ? wait(NULL) : (interrupted(), 0);
     return 7;
@@ -121,6 +123,14 @@ def test_of_later_threads_and_children_it_is_said(trace: Trace, narrow: Path, tm
     said = found.log("show").stderr
     what = "no room for their calls, or no way to the folder"
     assert re.search(rf"2 threads of process \d+ or its children: {what}", said)
+
+
+def test_a_child_without_memory_leaves_its_parents_calls(trace: Trace, narrow: Path) -> None:
+    """It can map nothing in the place of its parent's ring."""
+    found = trace(narrow, "memory")
+    assert (found.done.returncode, found.done.stderr) == (7, "")
+    assert found.counts() == {"cuDeviceGetCount": 1}
+    assert re.search(r"1 thread of process \d+ or its children: no room for its calls", found.log("show").stderr)
 
 
 def test_signals_come_while_the_first_function_is_bound(trace: Trace, narrow: Path) -> None:
