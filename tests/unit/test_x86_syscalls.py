@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gdbcuda.machine.x86 import x86_syscalls
-from gdbcuda.machine.x86.x86_syscalls import CLONING, CONFINING, NO_CALL, behind_number, is_marked, number_at
+from gdbcuda.machine.x86.x86_syscalls import (
+    CLONING,
+    CONFINING,
+    ENDING,
+    NO_CALL,
+    behind_number,
+    is_marked,
+    is_wanted,
+    number_at,
+)  # fmt: skip
 
 
 def raw(text: str) -> bytes:
@@ -65,3 +74,19 @@ def test_who_makes_children(before: str, may: bool) -> None:
     assert (number_at(code + raw("0f05"), len(code)) in (None, *CLONING.numbers)) == may
     is_told_by_number = may and before != ""
     assert bool(behind_number(CLONING, code + raw("0f05"), len(code))) == is_told_by_number
+
+
+@pytest.mark.parametrize(
+    ("in_front", "of_function", "is_sure"),
+    [
+        ("b83c000000 0f05 ebf2 cc", 131, None),  # exit's number is loaded in the function before, as in Go
+        ("b83c000000 0f05 ebf2 cc 48c7c083000000", NO_CALL, None),  # without symbols: the last number counts
+        ("b83c000000 4889df", NO_CALL, True),
+        ("b83c000000 06", NO_CALL, False),
+        ("4889df", None, True),
+        ("4889df", NO_CALL, None),
+        ("", 60, True),
+    ],
+)
+def test_of_which_number_a_call_is(in_front: str, of_function: int | None, is_sure: bool | None) -> None:
+    assert is_wanted(ENDING, raw(in_front + "0f05"), of_function) is is_sure

@@ -21,7 +21,7 @@ from gdbcuda.live.guarding import seccomp
 from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.patching import detours
 from gdbcuda.machine.x86 import x86_syscalls
-from gdbcuda.machine.x86.x86_syscalls import CONFINING, NEAR, SYSCALL, Wanted
+from gdbcuda.machine.x86.x86_syscalls import CONFINING, NEAR, NO_CALL, SYSCALL, Wanted
 
 PF_X = 1
 PIECE, OVERLAP = 1 << 20, 128
@@ -109,8 +109,6 @@ def sites(start: int, end: int) -> Iterator[SystemCallSite]:
 def calls(wanted: Wanted, found: Sequence[SystemCallSite], is_exact: bool) -> Iterator[tuple[int, bool]]:
     """(where it is, whether that is surely an instruction)."""
     for one in found:
-        at = len(one.code) - len(SYSCALL)
-        if is_exact and one.number in (None, *wanted.numbers):
-            yield one.address, True
-        elif x86_syscalls.is_marked(wanted, one.code, at):
-            yield one.address, bool(x86_syscalls.behind_number(wanted, one.code, at))
+        is_sure = x86_syscalls.is_wanted(wanted, one.code, one.number if is_exact else NO_CALL)
+        if is_sure is not None:
+            yield one.address, is_sure

@@ -67,6 +67,21 @@ def in_front(code: bytes, offset: int) -> list[Instruction] | None:
     return None
 
 
+def is_wanted(wanted: Wanted, code: bytes, of_function: int | None) -> bool | None:
+    """Of the system call that the code ends with: True where it surely is an instruction, False where it may be none;
+    None of another one. ``of_function``: what `number_at` has said of it. Where that knows it, what is near in front is
+    not asked, which may belong to the function before."""
+    if of_function in (None, *wanted.numbers):
+        return True
+    at = len(code) - len(SYSCALL)
+    if of_function != NO_CALL or not is_marked(wanted, code, at):
+        return None
+    before = behind_number(wanted, code, at)
+    if before is None:
+        return False
+    return True if number(before) in (None, *wanted.numbers) else None
+
+
 def is_marked(wanted: Wanted, code: bytes, at: int) -> bool:
     """Without knowing where instructions begin: is the number of one of these not far in front of it?"""
     return bool(wanted.marks.search(code, max(0, at - NEAR), at))
