@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 from shim_support import HOOK, ROOT, SHIM, clean_environment, make
 
 from gdbcuda import api
+from gdbcuda.shell.demo import folder as demo
 
 RESOLVERS = {"dlsym", "dlvsym"}
 
@@ -75,8 +77,14 @@ def test_builds_another_version_in_a_directory_with_a_space(tmp_path: Path) -> N
     copy = tmp_path / "a clone"
     for part in ("shim", "gdbcuda"):
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("build", "__pycache__"))
-    made = make(copy / "shim", "CUDA=11.8", "NVML=12.9", "build/" + HOOK)
-    assert made.returncode == 0, made.stderr
+    python = copy / "user's $HOME" / "python 3"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch, (tmp_path / "make.log").open("w+") as log:
+        patch.setattr(sys, "executable", str(python))
+        made = demo.make(copy, "CUDA=11.8", "NVML=12.9", "build/" + HOOK, output=log)
+    assert made == 0, (tmp_path / "make.log").read_text()
     expected = set(api.load("11.8", "12.9").functions) | RESOLVERS
     assert set(exported_functions(copy / "shim" / "build" / HOOK)) == expected
 
@@ -87,6 +95,12 @@ def test_a_missing_tool_is_named_in_one_line(tool: str) -> None:
     assert made.returncode == 2
     assert made.stderr.count("\n") == 1
     assert tool.partition("=")[2] in made.stderr
+
+
+def test_what_make_has_said_of_it_is_the_cause(tmp_path: Path) -> None:
+    log = tmp_path / "make.log"
+    log.write_text("make: Entering directory 'x'\nMakefile:2: *** no gcc.  Stop.\nmake: Leaving directory 'x'\n")
+    assert demo.cause(log) == "Makefile:2: *** no gcc.  Stop."
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")

@@ -14,6 +14,7 @@ from typing import IO
 
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.places import CLONE, PACKAGE, clone_or_cache
+from gdbcuda.text.printable import visible
 
 MADE = {"build", "__pycache__"}
 NEEDED = {"gcc": "gcc libc6-dev", "make": "make"}
@@ -33,9 +34,13 @@ def built(folder: Path, *targets: str) -> None:
         elsewhere = "" if folder.resolve() == CLONE else "; set XDG_CACHE_HOME to a folder that you may write into"
         raise UserError(f"{cannot(f'build anything in {folder}', problem)}{elsewhere}") from None
     if done:
-        said = log.read_text(errors="replace").splitlines()
-        first = next((line for line in said if "error:" in line), said[-1] if said else "")
-        raise UserError(f"make has failed: {first.strip()} (all that it said: {log})")
+        raise UserError(f"make has failed: {visible(cause(log))} (all that it said: {visible(str(log))})")
+
+
+def cause(log: Path) -> str:
+    """Behind it make says what it leaves. An error of make's own begins with stars, behind the place."""
+    said = log.read_text(errors="replace").splitlines() or [""]
+    return next((line for mark in ("error:", "*** ") for line in said if mark in line), said[-1]).strip()
 
 
 @contextmanager
@@ -75,7 +80,8 @@ def require_tools() -> None:
 
 def make(folder: Path, *targets: str, output: IO[str]) -> int:
     jobs = len(os.sched_getaffinity(0))
-    line = ["make", "-C", str(folder / "shim"), f"-j{jobs}", f"PYTHON={sys.executable}", *targets]
+    python = sys.executable.replace("$", "$$")  # make expands what it is told
+    line = ["make", "-C", str(folder / "shim"), f"-j{jobs}", f"PYTHON={python}", *targets]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     return subprocess.run(line, env=kept, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
 
