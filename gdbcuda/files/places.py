@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gdbcuda import __version__
 from gdbcuda.errors import UserError, cannot
+from gdbcuda.text.printable import typed
 
 PACKAGE = Path(__file__).resolve().parent.parent
 CLONE = PACKAGE.parent
@@ -123,7 +124,7 @@ def not_started(name: str, problem: OSError) -> UserError:
 
 def own_command() -> str:
     """``gdbcuda`` as it can be typed here: with its path where PATH does not lead to it."""
-    return OWN if on_path(OWN) else beside(OWN)
+    return OWN if on_path(OWN) else typed(beside(OWN))
 
 
 def drop_in_gdb() -> str:

@@ -34,6 +34,13 @@ def shown(character: str) -> str:
     return _NAMED.get(character, number)
 
 
+def typed(word: object) -> str:
+    """A path, or another word, as it is typed in a shell."""
+    import shlex
+
+    return shlex.quote(visible(str(word)))
+
+
 def coloured(text: str, code: str) -> str:
     """``text``, visible, in the colour of that SGR code."""
     return f"\x1b[{_OURS};{code}m{visible(text)}\x1b[{_OURS};0m"

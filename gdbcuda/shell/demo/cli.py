@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,7 +16,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, own_command, sourced_file
 from gdbcuda.shell.demo import folder
 from gdbcuda.shell.gdb_words import gdb_words
-from gdbcuda.text.printable import visible
+from gdbcuda.text.printable import typed, visible
 
 HERE = Path(__file__).resolve().parent
 STANDIN = "cuda-env LD_LIBRARY_PATH"
@@ -84,7 +83,3 @@ def next_steps(where: Path) -> str:
 A program over the stand-in:     LD_LIBRARY_PATH={standin} {gdb} {program}
 A hook library to start from:    {own_command()} new-hook myhook
 Your own, there already:         {gdb} YOUR_PROGRAM   then  cuda-load ./YOUR_LIBRARY.so"""
-
-
-def typed(path: Path) -> str:
-    return shlex.quote(visible(str(path)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from gdbcuda.command_line.options import Options, option, word
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.places import own_command, sourced_file
+from gdbcuda.text.printable import typed, visible
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*")
@@ -58,11 +58,11 @@ def run(wanted: NewHookOptions) -> int:
 
 
 def next_steps(folder: Path, name: str) -> str:
-    directory, library = shlex.quote(str(folder)), shlex.quote(str(folder / f"lib{name}.so"))
-    return f"""{folder}: hook.c is yours to change; resolve.c and hook.h lead programs to it
+    directory, library = typed(folder), typed(folder / f"lib{name}.so")
+    return f"""{visible(str(folder))}: hook.c is yours to change; resolve.c and hook.h lead programs to it
 Build it:             make -C {directory}
 Is it right:          {own_command()} check {library}
-Debug it:             gdb -x {sourced_file()} YOUR_PROGRAM
+Debug it:             gdb -x {typed(sourced_file())} YOUR_PROGRAM
                       (gdb) cuda-load {library}
                       (gdb) cuda-break cuMemAlloc
                       (gdb) run
