@@ -83,6 +83,9 @@
     .type gdbcuda_slots_v1, @function
     .balign 16
 .Lslots_here:
+    .globl gdbcuda_slots /* for assembly: binutils before 2.36 let none refer to a protected symbol */
+    .hidden gdbcuda_slots
+gdbcuda_slots:
 gdbcuda_slots_v1:
     .cfi_startproc
     /* Of all slots alike. At a slot's begin it is as at a function's entry, behind its first call the frame is there:

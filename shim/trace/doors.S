@@ -6,7 +6,7 @@
 #include "ring_layout.h"
 
     .text
-    .protected gdbcuda_slots_v1
+    .hidden gdbcuda_slots
     .globl gdbcuda_doors_v1
     .protected gdbcuda_doors_v1
     .type gdbcuda_doors_v1, @function
@@ -23,7 +23,7 @@ gdbcuda_doors_v1:
     .byte 0x66, 0x90
     .byte 0x0f, 0x1f, 0x40, 0x00
     .byte 0xe9 /* jmp, to its slot */
-    .long gdbcuda_slots_v1 + .Lindex * SLOT_SIZE - . - 4
+    .long gdbcuda_slots + .Lindex * SLOT_SIZE - . - 4
     .balign DOOR_SIZE, 0xcc
     .set .Lindex, .Lindex + 1
     .endr

@@ -138,3 +138,10 @@ def test_plain_gdb_lists_a_function_by_its_name(shim: Path, function: str) -> No
         env=clean_environment(), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert re.search(rf"^\d+\s+HOOK .*\b{function}\(", run.stdout, re.MULTILINE), run.stdout + run.stderr
+
+
+def test_no_assembly_refers_to_what_is_for_others() -> None:
+    """Such a symbol is protected: binutils before 2.36, Debian 11's, link nothing where assembly refers to one."""
+    words = re.compile(r"^ +(?!\.(?:globl|protected|type|size) )[^\s*].*\b(gdbcuda_\w+_v\d+)\b", re.MULTILINE)
+    assembly = {path.name: words.findall(path.read_text()) for path in SHIM.glob("*/*.S")}
+    assert "doors.S" in assembly and not any(assembly.values()), assembly
