@@ -12,10 +12,11 @@ from gdbcuda.command_line.options import Options, flag, option, options, require
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
+from gdbcuda.files.preloadable import require_preloadable
 from gdbcuda.ide.ide_plan import IDES, NEXT, IdePlan, IdeRequest, names, plan_for
 from gdbcuda.remote import substitute_path
 from gdbcuda.remote.options import PATH_MAP
-from gdbcuda.remote.remote_plan import missing, require_preloadable
+from gdbcuda.remote.remote_plan import missing
 from gdbcuda.text import output
 from gdbcuda.text.highlight import JSON, highlighted
 from gdbcuda.text.printable import visible

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gdbcuda.data_classes import dataclass, field
 from gdbcuda.errors import UserError
+from gdbcuda.files.preloadable import require_preloadable
 from gdbcuda.files.source_places import common
 from gdbcuda.remote import substitute_path
 from gdbcuda.remote.way import Way
@@ -90,13 +91,6 @@ def require_meaning(request: RemoteRequest) -> None:
     for one in request.environment:
         if not re.match(r"[A-Za-z_]\w*=", one):
             raise UserError(f"--env is NAME=VALUE, not {one!r}")
-
-
-def require_preloadable(path: str) -> None:
-    if re.search(r"[\s:]", path):
-        raise UserError(
-            f"LD_PRELOAD cannot name {path!r}: ld.so splits it at blanks and colons; use a link without them"
-        )
 
 
 def server_words(request: RemoteRequest, hook: str, program: str) -> list[str]:

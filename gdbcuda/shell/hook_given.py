@@ -6,6 +6,7 @@ import os
 from collections.abc import Container, Iterable
 
 from gdbcuda.errors import UserError
+from gdbcuda.files.preloadable import require_preloadable
 
 AUDITING = "la_version"  # the loader asks for it first
 INJECTED = "InitializeInjection"  # the driver calls it at cuInit
@@ -18,12 +19,14 @@ def hook_given(path: str, variables: Container[str] = (PRELOAD,)) -> str:
     of the environment that the command may name it in."""
     from gdbcuda import elf  # where no hook library is named, nothing waits for it
 
-    library = elf.open(path)
+    library, whole = elf.open(path), os.path.abspath(path)
     if library.kind != "shared":
         raise UserError(f"{path} is no shared library")
     if AUDIT not in variables and named_in(library.exported) == AUDIT:
         raise UserError(f"{path} is for LD_AUDIT (it has {AUDITING}): where it is preloaded it does nothing")
-    return os.path.abspath(path)
+    if named_in(library.exported) != INJECTION:
+        require_preloadable(whole)
+    return whole
 
 
 def named_in(exported: Iterable[str]) -> str:

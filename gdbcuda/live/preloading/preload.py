@@ -58,7 +58,7 @@ GUARDED_MACHINE = "x86-64"
 
 def add(path: str, behind: bool, there: str = "") -> None:
     """Preloads the file at the next run, in front of (or behind) what the user preloads anyway."""
-    from gdbcuda.remote.remote_plan import require_preloadable  # loaded when first used
+    from gdbcuda.files.preloadable import require_preloadable  # loaded when first used
 
     named = there or path
     require_preloadable(named)
@@ -125,7 +125,7 @@ def user_value() -> str:
 def ours() -> str:
     """libgdbcuda.so, where guards may need it, on this machine, and the recorder: beside a library of its machine."""
     from gdbcuda import elf  # loaded when first used
-    from gdbcuda.remote.remote_plan import require_preloadable
+    from gdbcuda.files.preloadable import require_preloadable
 
     is_guarding = settings.value("cuda-guard-stacks") and settings.value("cuda-guard") != "off" and STATE.files
     found = places.agent() if STATE.needs_ours or (is_guarding and not STATE.is_remote) else ""

@@ -14,6 +14,7 @@ from gdbcuda.command_line.options import Options, flag, optional_word
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, own_command, sourced_file
+from gdbcuda.files.preloadable import require_folder_for_preloading
 from gdbcuda.shell.demo import folder
 from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.text.printable import typed, visible
@@ -48,6 +49,7 @@ def run(wanted: DemoOptions) -> int:
         raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
     gdb = [] if wanted.build_only else gdb_words()
     where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
+    require_folder_for_preloading(str(where))
     samples = f"the hook library, the stand-in driver and the samples in {visible(str(where))}/shim/build"
     print(f"Building {samples} ...", flush=True)
     folder.built(where, "demo")

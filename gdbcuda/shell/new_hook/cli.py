@@ -12,6 +12,7 @@ from gdbcuda.command_line.options import Options, option, word
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.places import own_command, sourced_file
+from gdbcuda.files.preloadable import require_folder_for_preloading
 from gdbcuda.text.printable import typed, visible
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -45,6 +46,7 @@ def run(wanted: NewHookOptions) -> int:
         raise UserError(f"lib{name}.so is no name for a library; give one with --name: letters, digits, _ + -")
     if vendor.layer_of(f"lib{name}.so"):
         raise UserError(f"lib{name}.so is the name of another library, of CUDA or the system; give one with --name")
+    require_folder_for_preloading(str(wanted.dir.absolute()))
     try:
         if wanted.dir.is_dir() and any(wanted.dir.iterdir()):
             raise UserError(f"{wanted.dir} is not empty: name a new folder")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gdbcuda import elf
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
+from gdbcuda.files.preloadable import require_preloadable
 from gdbcuda.rings.ring_layout import MOST_RECORDS
 from gdbcuda.rings.traced import trace_folder
 from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
@@ -48,8 +49,7 @@ def environment(
     libraries = [tracer, *(given if way == PRELOAD else [])]
     audited = list(map(os.path.realpath, given)) if way == AUDIT else []
     for library in [*libraries, *audited]:
-        if re.search(r"[ :]", library):
-            raise UserError(f"the loader takes no library whose path has a space or a colon: {library}")
+        require_preloadable(library)
     fit, _ = memory_limit.fitting(last or memory_limit.wanted(keeps_all))
     shared = WHOLE_RINGS * fit if keeps_all and not last else 0
     whole = 0 if keeps_all or last else WHOLE_PROCESSES
