@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from typing import Any
 
 from gdbcuda.command_line.argument_types import FILE, ArgumentType, one_of, text
@@ -33,7 +34,7 @@ _EXAMPLES = (
 
 def address(typed: str) -> str:
     host, _, port = typed.rpartition(":")
-    if not (host and port.isdigit()):
+    if not (host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         raise UserError(f"--remote is HOST:PORT, for example server:1234, not {typed!r}")
     return typed
 
@@ -77,6 +78,8 @@ def request_of(wanted: IdeOptions) -> tuple[IdeRequest, list[str]]:
     """With the sources that are not here. UserError for a file that is not there, a hook library that cannot be
     preloaded."""
     program, hook = existing(wanted.program), existing(wanted.hook)
+    require_kind(wanted.program, "program", "pie", "executable")
+    require_kind(wanted.hook, "shared library", "shared")
     if not wanted.remote:
         require_preloadable(hook)
     maps, gone = substitute_path.of_files([hook, program], ((far, whole(here)) for far, here in wanted.path_map))
@@ -92,6 +95,13 @@ def existing(path: str) -> str:
     if not os.path.isfile(os.path.expanduser(path)):
         raise UserError(f"no file {path}; build it first, the debugger here reads its symbols")
     return whole(path)
+
+
+def require_kind(path: str, what: str, *kinds: str) -> None:
+    from gdbcuda import elf  # --help does not wait for it
+
+    if elf.open(os.path.expanduser(path)).kind not in kinds:
+        raise UserError(f"{path} is no {what}")
 
 
 def whole(path: str) -> str:

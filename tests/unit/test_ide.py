@@ -27,7 +27,7 @@ REMOTE = ("--remote", "gpu:1234", "--path-map", "/build=src")
 def project(tmp_path: Path, shim: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     shutil.copy(shim / "sample" / "test_alloc", tmp_path / "program")
-    (tmp_path / "libhook.so").write_bytes(b"\x7fELF")
+    shutil.copy(shim / "sample" / "minimal_hook.so", tmp_path / "libhook.so")
     return tmp_path
 
 
@@ -206,11 +206,16 @@ def test_links_and_modes_stay(project: Path, capsys: pytest.CaptureFixture[str])
     [
         (["--remote", "gpu"], "--remote is HOST:PORT"),
         (["--remote", "gpu:"], "--remote is HOST:PORT"),
+        (["--remote", "gpu:65536"], "--remote is HOST:PORT"),
+        (["--program", "train.py"], "train.py: is a script; name the program that it starts"),
+        (["--program", "libhook.so"], "libhook.so is no program"),
+        (["--hook", "program"], "program is no shared library"),
         (["--path-map", "/build"], "--path-map is A=B"),
         (["--hook", "nowhere.so"], "no file nowhere.so"),
     ],
 )
 def test_mistakes_are_one_line(project: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    (project / "train.py").write_text("#!/usr/bin/env python3\n")
     message = ide(capsys, "vscode", *words, status=2)
     assert said in message and len(message.splitlines()) == 1
 
@@ -235,6 +240,19 @@ def test_blanks_and_quotes_in_paths(
     command = str(inner / "libhook.so").replace(" ", "\\ ").replace('"', '\\"').replace("'", "\\'")
     shown = wanted.format("${workspaceFolder}/libhook.so") if wanted else command
     assert made["initCommands"][1] == f"cuda-load {shown}"
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [("vim", ":Termdebug {}/my\\ 50\\%/program"), ("emacs", 'gdb -i=mi "{}/my 50%/program" -x {}/.gdbinit')],
+)
+def test_blanks_in_an_editor_s_own_words(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str, typed: str
+) -> None:
+    """Neither of the two reads words as a shell does."""
+    (project / "my 50%").mkdir()
+    (project / "program").rename(project / "my 50%" / "program")
+    assert typed.replace("{}", str(project)) in ide(capsys, name, "--program", "my 50%/program")
 
 
 def test_what_cannot_be_preloaded(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
