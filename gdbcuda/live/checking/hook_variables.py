@@ -18,7 +18,7 @@ from gdbcuda.live.layers import this_snapshot
 from gdbcuda.text import cplusplus
 from gdbcuda.text.patterns import pattern
 
-OF_DATA = pattern(r"^\[ *\d+\] [DBdb] (0x[0-9a-f]+) (\S+)", re.MULTILINE)
+OF_DATA = pattern(r"^\[ *\d+\] [DBdb] (0x[0-9a-f]+) (\S+)(?!\S| section \.t(?:data|bss)\b)", re.MULTILINE)
 NO_VARIABLE = pattern(r"_ZT|_ZG|.*@plt$")  # tables of classes, guards of static variables
 STEP, MOST_CODE = 8, 4 << 10  # bytes of a function
 OF_THE_API = pattern(r"(?:cu|cuda|nvml)[A-Z]")
@@ -57,7 +57,10 @@ def of_files(objfile: gdb.Objfile) -> Iterator[HookVariable]:
         symbol = looked_up(objfile, name) or looked_up(objfile, plain)
         if symbol is None and "<" in plain:
             symbol = by_address(objfile.filename or "").get(int(address, 16))
-        if symbol is not None:
+        if symbol is not None and symbol.addr_class == gdb.SYMBOL_LOC_UNRESOLVED and symbol.type is not None:
+            # It is only declared where gdb found it: for the value gdb 16 would ask gdbserver which object is first.
+            yield HookVariable(plain, "", symbol.type.strip_typedefs(), int(address, 16))
+        elif symbol is not None:
             yield from with_place(symbol, plain)
 
 
