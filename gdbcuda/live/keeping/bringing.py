@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import gdb
 
 from gdbcuda.data_classes import replace
-from gdbcuda.errors import UserError
+from gdbcuda.errors import Unreadable, UserError
 from gdbcuda.files import places
 from gdbcuda.linkage.image import LoadedSymbol
 from gdbcuda.live import process
@@ -37,6 +37,7 @@ from gdbcuda.rings import ring_layout
 
 IN_LIBC = ("libc.so", "libc-", "libdl.so", "libdl-")
 HAS_ENDED = "the program has ended"
+NOWHERE = "nothing to record: no library that is loaded has one of these functions"
 NO_WAY = "our library cannot be loaded into this process:"
 
 
@@ -65,12 +66,21 @@ def bring(wish: RecordWish) -> bool:
         raise UserError(f"{NO_WAY} it confines itself with seccomp")
     path = seen_path() if agent.area() is None else ""
     if not spots:
-        raise UserError("nothing to record: no library that is loaded has one of these functions")
+        raise UserError(HAS_ENDED if is_gone() else NOWHERE)
     function = arrive([one.address for one in spots], "a call of the API")
     if path:
         load(path, function)
     map_near(near_pages.near(near_pages.missing(spots), wish.condition is not None), function)
     return True
+
+
+def is_gone() -> bool:
+    """Not even the instruction that it stands at can be read: gdb, or gdbserver, has not heard of its end yet."""
+    try:
+        process.InferiorMemory().read(process.register("pc"), 1)
+    except (Unreadable, gdb.error):
+        return True
+    return False
 
 
 def load(path: str, function: int) -> None:
