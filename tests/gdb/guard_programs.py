@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Where a test knows a compiled function's bytes: Ubuntu's compiler begins each with endbr64.
+PLAIN_ENTRY = "-fcf-protection=none"
+
 HOOK = """
 #include <stddef.h>
 int cuMemAlloc_v2(unsigned long long *dptr, size_t bytesize)

@@ -152,7 +152,7 @@ int main(void)
 def test_places_of_an_indirect_function_stay_off(scenario: Scenario, compile_c, tmp_path: Path, binding: str) -> None:
     """gdb switches them on when it sets the breakpoint again, at the next load."""
     hook = compile_c("libindirect.so", DRIVER_TOO, "-shared", "-g0")
-    program = compile_c("program", LOADS_MORE, binding, str(hook),
+    program = compile_c("program", LOADS_MORE, binding, str(hook), "-Wl,-z,lazy",
                         f"-Wl,-rpath,{tmp_path}:{scenario.shim}/standin")  # fmt: skip
     words = ("cuda-break cuMemAlloc --from any", "RUN", "continue", "continue", "info breakpoints", "continue")
     text = scenario.run(program, *words, hook=hook)

@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 
 import pytest
-from guard_programs import HOOK, STRIPPED_HOOK
+from guard_programs import HOOK, PLAIN_ENTRY, STRIPPED_HOOK
 from scenario import Scenario, skip_if_stacks_are_unreadable
 from test_guard import ON
 
@@ -54,7 +54,7 @@ FIRST_BOUNDARY = {"-O0": 1, "-O2": 3, "stripped": 1}
 
 
 def interrupted(compile_c, folder: Path, source: str, flags: tuple[str, ...]) -> None:
-    compile_c("libguardhook.so", source, "-shared", *flags)
+    compile_c("libguardhook.so", source, "-shared", PLAIN_ENTRY, *flags)
     stand_in = compile_c("libcuda.so.2", STRIPPED_HOOK, "-shared", "-Wl,-soname,libcuda.so.2")
     compile_c("program", INTERRUPTED, str(stand_in), f"-Wl,-rpath,{folder}", "-pthread")
 

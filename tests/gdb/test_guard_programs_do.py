@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from guard_programs import HOOK
+from guard_programs import HOOK, PLAIN_ENTRY
 from scenario import Scenario
 from test_guard import LARGE, ON
 
@@ -93,7 +93,7 @@ TO_THE_TRAMPOLINE = TO_THE_ISLAND.replace("detour.island[0]", "trampoline.addres
 def test_gdb_lets_go_of_a_thread_that_is_about_to_die(scenario: Scenario, compile_c, tmp_path: Path) -> None:
     """Its way out of the trampoline meets an instruction that may not read its memory: the program ends by that when
     gdb has gone, not on the way, which ended gdb 13 as well."""
-    hook = compile_c("libguardhook.so", FAULTS, "-shared", "-O1")
+    hook = compile_c("libguardhook.so", FAULTS, "-shared", PLAIN_ENTRY, "-O1")
     program = compile_c("program", FORBIDS, str(hook), f"-Wl,-rpath,{tmp_path}")
     script = tmp_path / "to_the_trampoline.gdb"
     script.write_text(TO_THE_TRAMPOLINE + "end\n")

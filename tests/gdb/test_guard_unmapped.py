@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from guard_programs import HOOK
+from guard_programs import HOOK, PLAIN_ENTRY
 from scenario import Scenario
 from test_guard import LARGE, ON
 
@@ -67,8 +67,8 @@ int main(void)
 @pytest.mark.parametrize("then", ["continue", "delete 1", "set cuda-guard off"])
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])
 def test_another_thread_unmaps_it(local: Scenario, compile_c, tmp_path: Path, flags: str, then: str) -> None:
-    """(Through gdbserver gdb's own breakpoint leaves a byte there, with us and without.)"""
-    hook = compile_c("libguardhook.so", HOOK, "-shared", flags)
+    """(Through gdbserver, and behind an endbr64, gdb's own breakpoint leaves a byte there, with us and without.)"""
+    hook = compile_c("libguardhook.so", HOOK, "-shared", PLAIN_ENTRY, flags)
     program = compile_c("program", UNMAPS, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-pthread")
     alone = subprocess.run([program], capture_output=True, text=True, check=False).stdout
     assert alone == "others 0\nothers 0\n"

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from guard_programs import PLAIN_ENTRY
 from running_program import gdbcuda
 from scenario import Scenario
 
@@ -117,7 +118,7 @@ def test_a_program_that_makes_no_call(local: Scenario, working, tmp_path: Path) 
 def test_how_many_of_how_many_are_left_alone(local: Scenario, compile_c, working) -> None:
     """A function of one byte has no room for a jump."""
     source = '__attribute__((naked)) void cuDeviceGetCount(void) { __asm__("ret"); }'
-    hook = compile_c("libshort.so", source, "-shared", "-fPIC", "-O1")
+    hook = compile_c("libshort.so", source, "-shared", "-fPIC", "-O1", PLAIN_ENTRY)
     program = working(LD_PRELOAD=str(hook))
     text = local.run(None, f"attach {program.pid}", "cuda-log start --fast", "cuda-log stop", "detach", hook=None)
     assert re.search(r"^Not recorded: 1 of \d+ functions \(there is no room for a jump in the function's first", text,
