@@ -100,6 +100,9 @@ PAST_LIBC = 6  # an OBJECT that may confine the process so: the recorder makes n
 PAST_PLT = 7  # an OBJECT that calls through slots which could not be led to the recorder
 A_RANK = 8  # TEXT: what the launcher has said of it, "RANK=3"
 A_HOOK = 9  # an OBJECT that the user has called the hook library
+# Of which calls may be missing, each TEXT a function's name: OBJECT has written its own function at ADDRESS into a slot
+# that others call through; somebody has written over the first bytes of OBJECT's function; none was left for OBJECT's.
+A_WRITTEN_SLOT, A_WRITTEN_ENTRY, NO_SLOT_LEFT = 10, 11, 12
 MOST_ENTRIES = 8192
 
 # At TRACE_SYMBOL: what the files of a process say, as its recorder knows it. FOLDER, PLACES: texts, "" where nothing
@@ -174,7 +177,8 @@ NUMBERS = ("VERSION", "FILE_VERSION", "FILE_HEADER", "REGISTERS", "STACK_WORDS",
            "NO_TICKS", "FRONT_OUT_WORDS", "RING_RECORD", "MORE_ROOM", "PAST_ROOM", "STACK_BIT", "FLOATS_BIT",
            "OUTS_BIT", "INS_BIT", "CALLERS_BIT", "HAS_OUT_BIT", "PLACE_BIT", "SLOT_SIZE", "DOOR_SIZE", "RING_HEADER",
            "SEEN_AT", "SEEN", "NOT_READ", "MOST_MAPS", "MAGIC", "A_FUNCTION", "AN_OBJECT", "A_THREAD_WITHOUT_FILE",
-           "A_FOLDER", "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "A_HOOK", "MOST_TOLD_THREADS", "MOST_ENTRIES",
+           "A_FOLDER", "A_FILTER", "PAST_LIBC", "PAST_PLT", "A_RANK", "A_HOOK", "A_WRITTEN_SLOT",
+           "A_WRITTEN_ENTRY", "NO_SLOT_LEFT", "MOST_TOLD_THREADS", "MOST_ENTRIES",
            "CALL_BEGINS", "IS_PYTHON", "MOST_PYTHON", "NOWHERE_KNOWN", "MOST_TOLD", "MAGIC_STACK",
            "MAGIC_CODE")  # fmt: skip
 

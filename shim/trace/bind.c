@@ -11,6 +11,7 @@
 enum { THE_PROGRAMS_SPACE = 0, BIND_TO = 1, BIND_FROM = 2 }; /* rtld-audit(7); musl has no names for them */
 
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
+extern struct written gdbcuda_written_v1 __attribute__((visibility("protected")));
 extern char gdbcuda_doors_v1[] __attribute__((visibility("protected")));
 
 static int has_program, is_begun, may_confine;
@@ -103,16 +104,19 @@ ASKED void la_preinit(uintptr_t *cookie)
         return;
     is_begun = 1;
     slots_lead_to_recorded();
+    all_are_to_stay();
     if (may_confine)
         confine_from_now(1);
 }
 
-/* A dlopen begins: all objects of before are complete. */
+/* A dlopen begins, a dlclose, or the end of the program: all objects of before are complete. */
 ASKED void la_activity(uintptr_t *cookie, unsigned what)
 {
     (void)cookie;
-    if (is_begun && what == LA_ACT_ADD)
-        slots_lead_to_recorded();
+    if (!is_begun || what == LA_ACT_CONSISTENT)
+        return;
+    slots_lead_to_recorded();
+    look_what_is_written();
 }
 
 /* The program is the first that is noted. What others are told of before it audits too, or is needed by what does. */
@@ -148,6 +152,7 @@ ASKED unsigned la_objclose(uintptr_t *cookie)
     if (in_front)
         return 0;
     slots_gone(*cookie);
+    slots_unloaded(*cookie);
     trace_gone(THERE(gdbcuda_trace), *cookie);
     code_gone();
     return 0;
@@ -173,6 +178,12 @@ static word door(word slot)
     return (word)*THERE(gdbcuda_doors_v1) + slot * DOOR_SIZE;
 }
 
+word handed_out_for(word slot)
+{
+    word filter = this_trace()->filtered[slot];
+    return filter ? filter : door(slot);
+}
+
 /* The code that records calls of the function at that address, or the address itself where it cannot be or an object
  * gets what is its own. */
 word recorded(const struct api_function *function, word original, word asker)
@@ -187,13 +198,16 @@ word recorded(const struct api_function *function, word original, word asker)
     word taken = trace->slots < MOST_FUNCTIONS ? trace->slots : MOST_FUNCTIONS;
     for (word i = 0; i < taken; i++)
         if (functions[i * FUNCTION_SIZE + FUNCTION_ORIGINAL] == original && trace->names[i] == function->name)
-            return trace->filtered[i] ? trace->filtered[i] : door(i);
+            return handed_out_for(i);
     word slot = __atomic_fetch_add(&trace->slots, 1, __ATOMIC_SEQ_CST);
-    if (slot >= MOST_FUNCTIONS)
+    if (slot >= MOST_FUNCTIONS) {
+        no_slot_is_left(object, function->name);
         return original;
+    }
     describe(functions + slot * FUNCTION_SIZE, function);
     trace->names[slot] = function->name;
     trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
+    entry_noted(slot, original);
     __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
     return filter ? filtered(trace, filter, slot, door(slot), original) : door(slot);
 }
@@ -211,11 +225,21 @@ static word slot_at(const struct trace *trace, word address)
     return slot;
 }
 
+word original_of(word slot)
+{
+    return (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL];
+}
+
 word recorded_at(word address)
 {
     word slot = slot_at(THERE(gdbcuda_trace), address);
-    word original = slot < MOST_FUNCTIONS ? (*THERE(gdbcuda_functions_v1))[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL] : 0;
+    word original = slot < MOST_FUNCTIONS ? original_of(slot) : 0;
     return original ? original : address;
+}
+
+struct written *what_is_written(void)
+{
+    return THERE(gdbcuda_written_v1);
 }
 
 word *recorder_state(void)
@@ -298,8 +322,10 @@ ASKED uintptr_t la_symbind64(ElfW(Sym) *symbol, unsigned index, uintptr_t *from,
     (void)index;
     if (in_front)
         return behind_auditor(name, symbol->st_value, *from, *to);
-    if (*flags & LA_SYMB_DLSYM)
+    if (*flags & LA_SYMB_DLSYM) {
         slots_lead_to_recorded();
+        look_seldom_what_is_written();
+    }
     return reference_leads_to(name, symbol->st_value, *from, *to);
 }
 

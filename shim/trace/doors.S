@@ -5,6 +5,21 @@
 
 #include "ring_layout.h"
 
+    .macro COPIED_BY_WHO_OVERWRITES_IT
+    .byte 0x0f, 0x1f, 0x44, 0x00, 0x00
+    .byte 0x90
+    .byte 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00
+    .byte 0x90
+    .byte 0x90
+    .byte 0x66, 0x90
+    .endm
+
+    .section .rodata
+    .globl door_begins
+    .hidden door_begins
+door_begins:
+    COPIED_BY_WHO_OVERWRITES_IT
+
     .text
     .hidden gdbcuda_slots
     .globl gdbcuda_doors_v1
@@ -15,12 +30,7 @@ gdbcuda_doors_v1:
     .cfi_startproc
     .set .Lindex, 0
     .rept MOST_FUNCTIONS
-    .byte 0x0f, 0x1f, 0x44, 0x00, 0x00
-    .byte 0x90
-    .byte 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00
-    .byte 0x90
-    .byte 0x90
-    .byte 0x66, 0x90
+    COPIED_BY_WHO_OVERWRITES_IT
     .byte 0x0f, 0x1f, 0x40, 0x00
     .byte 0xe9 /* jmp, to its slot */
     .long gdbcuda_slots + .Lindex * SLOT_SIZE - . - 4

@@ -50,7 +50,7 @@ const word *filter_of(const struct trace *trace, const char *name)
     return 0;
 }
 
-enum { NOP = (char)0x90, FRONT = 16 }; /* as at a door: a hook library may move it (doors.S) */
+enum { FRONT = sizeof door_begins }; /* as at a door: a hook library may move it */
 
 /* Pages of their own, for none is ever both written and executed. 0 where a system has none to be executed. */
 static word code_of(const char *from, word size, const word *targets)
@@ -60,7 +60,7 @@ static word code_of(const char *from, word size, const word *targets)
     if (FAILED(at))
         return 0;
     for (word i = 0; i < all; i++)
-        ((char *)at)[i] = i < FRONT ? NOP : from[i - FRONT];
+        ((char *)at)[i] = i < FRONT ? door_begins[i] : from[i - FRONT];
     for (word i = 0; i < 2; i++)
         ((word *)(at + all))[i - 2] = targets[i];
     if (!system_call(SYS_mprotect, at, all, PROT_READ | PROT_EXEC, 0, 0, 0))

@@ -104,6 +104,8 @@ word ring_keep(word *ring, word wanted)
     if (!gdbcuda_trace.folder[0])
         return !had_file || is_forgotten(ring, size) ? wanted : 0;
     int has_file = trace_process_file(&gdbcuda_trace);
+    if (look_what_is_written_first)
+        look_what_is_written_first();
     word later = has_file ? records_of_process(wanted) : wanted;
     if (later < wanted)
         ring[RING_WANTED] = later;

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#define MOST_WAITING 512
+#define MOST_WAITING 4096
 
 /* Whose slots nobody has looked at. */
 static struct waiting {
@@ -17,7 +17,7 @@ static struct waiting {
 static word waiting_count;
 
 struct references {
-    const ElfW(Rela) *begin, *end;
+    const ElfW(Rela) *begin, *end, *calls, *calls_end; /* the last two are slots of the PLT */
     const ElfW(Sym) *symbols;
     const char *names;
 };
@@ -44,19 +44,23 @@ static word address_in(const struct link_map *object, word found)
 /* Those that name a symbol: relative ones come first. */
 static struct references references_of(const struct link_map *object)
 {
-    word table = 0, size = 0, relative = 0, symbols = 0, names = 0;
+    word table = 0, size = 0, relative = 0, calls = 0, calls_size = 0, symbols = 0, names = 0;
     for (const ElfW(Dyn) *one = object->l_ld; one->d_tag != DT_NULL; one++) {
         word found = one->d_un.d_val;
         table = one->d_tag == DT_RELA ? address_in(object, found) : table;
         size = one->d_tag == DT_RELASZ ? found : size;
+        calls = one->d_tag == DT_JMPREL ? address_in(object, found) : calls;
+        calls_size = one->d_tag == DT_PLTRELSZ ? found : calls_size;
         relative = one->d_tag == DT_RELACOUNT ? found : relative;
         symbols = one->d_tag == DT_SYMTAB ? address_in(object, found) : symbols;
         names = one->d_tag == DT_STRTAB ? address_in(object, found) : names;
     }
     const ElfW(Rela) *begin = (const ElfW(Rela) *)table;
+    const ElfW(Rela) *first_call = (const ElfW(Rela) *)calls;
     word count = begin && symbols && names ? size / sizeof *begin : 0;
-    return (struct references){begin + (relative < count ? relative : count), begin + count,
-                               (const ElfW(Sym) *)symbols, (const char *)names};
+    word calls_count = calls && symbols && names ? calls_size / sizeof *begin : 0;
+    return (struct references){begin + (relative < count ? relative : count), begin + count, first_call,
+                               first_call + calls_count, (const ElfW(Sym) *)symbols, (const char *)names};
 }
 
 /* Its page may be read-only by now, and whoever changed that would change it for the loader too. */
@@ -88,13 +92,29 @@ static int is_not_led(const struct waiting *one, long memory, const char *name, 
     return to != original && !is_led(memory, slot, to);
 }
 
+static const char *name_in(const struct references *all, const ElfW(Rela) *reference)
+{
+    return all->names + all->symbols[ELF64_R_SYM(reference->r_info)].st_name;
+}
+
+static void note(const struct waiting *one, const ElfW(Rela) *reference, const char *name)
+{
+    const struct api_function *function = may_be_ours(name) ? function_named(name) : 0;
+    if (function)
+        slot_noted(one->entry, (word *)(one->object->l_addr + reference->r_offset), function->name);
+}
+
 static void lead(const struct waiting *one, long memory)
 {
     const struct references all = references_of(one->object);
     int not_led = 0;
+    for (const ElfW(Rela) *reference = all.calls; reference < all.calls_end; reference++)
+        note(one, reference, name_in(&all, reference));
     for (const ElfW(Rela) *reference = all.begin; reference < all.end; reference++) {
-        const char *name = all.names + all.symbols[ELF64_R_SYM(reference->r_info)].st_name;
+        const char *name = name_in(&all, reference);
         word type = ELF64_R_TYPE(reference->r_info);
+        if (type == R_X86_64_GLOB_DAT)
+            note(one, reference, name);
         int is_variable = type == R_X86_64_64 && !reference->r_addend;
         if ((type == R_X86_64_GLOB_DAT || is_variable) && may_be_ours(name))
             not_led += is_not_led(one, memory, name, is_variable, (word *)(one->object->l_addr + reference->r_offset));

@@ -84,6 +84,8 @@ word trace_loaded(struct trace *trace, word address, word dynamic, const char *p
 /* filters.c. A file in the folder, mapped to be read; 0 where there is none. */
 word folder_file(const struct trace *trace, const char *name, word *size);
 
+extern const char door_begins[16]; /* doors.S */
+
 /* filters.c. Which of a function's calls are recorded: 0 for none. */
 void filters_begin(struct trace *trace);
 const word *filter_of(const struct trace *trace, const char *name);
@@ -104,10 +106,36 @@ void recorder_gives_up(void); /* in the calling thread */
 word asker_at(word address);
 word object_begins(word object);
 word object_dynamic(word object); /* its dynamic section; 0 where it is not known */
+word original_of(word slot);
+word handed_out_for(word slot); /* instead of the function */
+struct written *what_is_written(void);
 word recorded_at(word address); /* the function that this code records; the address itself for other code */
 
 int may_be_ours(const char *name);
 word reference_leads_to(const char *name, word original, word from, word to); /* the last two are objects */
+
+/* written.c: of functions that the recorder knows, and of slots of those who call them. */
+enum { MOST_API_SLOTS = 8192 };
+struct written {
+    word slots_count, staying_slots, staying_objects; /* what the program began with is not unloaded */
+    word looked, is_begun, ends[MOST_ENTRIES]; /* of objects, as far as they are known */
+    struct api_slot {
+        word *at;
+        const char *name;
+        word object, seen; /* whose slot it is, and what has stood there */
+    } slots[MOST_API_SLOTS];
+    struct written_entry {
+        word object, bytes[2]; /* 0 where nobody knows what was there */
+    } entries[MOST_FUNCTIONS];
+};
+void slot_noted(word object, word *at, const char *name);
+void slots_unloaded(word object);
+void entry_noted(word slot, word original);
+void no_slot_is_left(word object, const char *name);
+void all_are_to_stay(void);
+void look_what_is_written(void);
+void look_seldom_what_is_written(void);
+__attribute__((weak, visibility("hidden"))) void look_what_is_written_first(void); /* not where a debugger leads calls to the recorder */
 
 /* slots.c */
 struct link_map;

@@ -1,4 +1,5 @@
-"""gdbcuda trace of a hook library that overwrites what dlsym gives it, and copies what was there without a look."""
+"""gdbcuda trace of a hook library that overwrites what dlsym gives it, and copies what was there without a look,
+or that writes into a slot."""
 
 from __future__ import annotations
 
@@ -38,13 +39,56 @@ __attribute__((constructor)) static void install(void)
 }
 """
 
+WRITES_A_SLOT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+typedef int alloc(void **pointer, unsigned long size);
+static alloc *before;
+static int twice(void **pointer, unsigned long size) { return before(pointer, 2 * size); }
+__attribute__((constructor)) static void install(void)
+{
+    struct link_map *program = dlopen(NULL, RTLD_NOW);
+    unsigned long parts[DT_NUM] = {0};
+    for (ElfW(Dyn) *one = program->l_ld; one->d_tag; one++)
+        if (one->d_tag < DT_NUM)
+            parts[one->d_tag] = one->d_un.d_val;
+    ElfW(Rela) *at = (void *)parts[DT_JMPREL], *end = (void *)(parts[DT_JMPREL] + parts[DT_PLTRELSZ]);
+    for (; at < end; at++) {
+        ElfW(Sym) *symbol = (ElfW(Sym) *)parts[DT_SYMTAB] + ELF64_R_SYM(at->r_info);
+        alloc **slot = (alloc **)(program->l_addr + at->r_offset);
+        if (strcmp((char *)parts[DT_STRTAB] + symbol->st_name, "cuMemAlloc_v2"))
+            continue;
+        mprotect((void *)((unsigned long)slot & -4096ul), 8192, 3);
+        before = *slot;
+        *slot = twice;
+    }
+}
+"""
+
+
+def preloaded(folder: Path, text: str, *flags: str) -> Path:
+    hook, source = folder / "libpatcher.so", folder / "patcher.c"
+    source.write_text(text)
+    command = ["gcc", "-O1", "-shared", "-fPIC", *flags, "-o", str(hook), str(source), "-ldl", *OLDER_LIBC]
+    subprocess.run(command, check=True)
+    return hook
+
 
 @pytest.mark.parametrize("copied, options", [(14, ()), (16, ("--filter", "bytesize > 1G"))])
 def test_what_it_is_given_may_be_moved(trace: Trace, tmp_path: Path, copied: int, options: tuple[str, ...]) -> None:
-    hook, source = tmp_path / "libpatcher.so", tmp_path / "patcher.c"
-    source.write_text(PATCHER)
-    flags = ["-shared", "-fPIC", f"-DCOPIED={copied}", "-o", str(hook)]
-    subprocess.run(["gcc", "-O1", *flags, str(source), "-ldl", *OLDER_LIBC], check=True)
+    hook = preloaded(tmp_path, PATCHER, f"-DCOPIED={copied}")
     found = trace("dlsym_alloc", options=("--hook", str(hook), *options))
     sizes = [call["arguments"]["bytesize"] for call in found.calls() if call["name"] == "cuMemAlloc_v2"]
     assert found.done.returncode == 0 and set(sizes) == {2 * ((1 << 30) + 1)}
+    assert "the beginning of 1 function of libcuda.so.1 has been overwritten" in found.log("summary").stderr
+
+
+def test_a_function_in_a_slot_of_the_programs_is_said_to_be_missing(trace: Trace, tmp_path: Path) -> None:
+    """Nobody asks for it, so the loader leads no call of it to the recorder; what it calls in turn is there."""
+    found = trace("test_alloc", options=("--hook", str(preloaded(tmp_path, WRITES_A_SLOT))))
+    assert found.done.returncode == 0 and found.counts()["cuMemAlloc_v2"] == 3
+    said = "1 function of libpatcher.so could not be recorded, which it has written into slots that others call through"
+    assert f"{said}: cuMemAlloc_v2" in found.log("summary").stderr

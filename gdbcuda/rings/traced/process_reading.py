@@ -18,7 +18,7 @@ from gdbcuda.rings import ring, ring_calls, ring_words
 from gdbcuda.rings.ring import Record
 from gdbcuda.rings.ring_calls import ThreadCalls
 from gdbcuda.rings.ring_functions import RecordedFunction
-from gdbcuda.rings.ring_layout import IS_PYTHON
+from gdbcuda.rings.ring_layout import A_WRITTEN_ENTRY, A_WRITTEN_SLOT, IS_PYTHON, NO_SLOT_LEFT
 from gdbcuda.rings.traced.thread_file import ThreadFile
 from gdbcuda.rings.traced.trace_files import BoundFunction, Progress, TracedProcess
 from gdbcuda.rings.traced.trace_filter import TraceFilter, memory_names
@@ -34,6 +34,11 @@ WITHOUT = ("{} makes system calls past libc, by one of which the program may con
            "and calls of threads that began later or were forked, are not recorded")
 PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and the kernel lets nobody write into "
             "/proc/self/mem: not all that it calls is recorded")
+PASSED_BY = {
+    A_WRITTEN_SLOT: "{} of {} could not be recorded, which it has written into slots that others call through: {}",
+    A_WRITTEN_ENTRY: "the beginning of {} of {} has been overwritten: what is called instead could not be recorded: {}",
+    NO_SLOT_LEFT: "{} of {} could not be recorded: there were too many: {}",
+}
 OFTEN = 1 << 10  # calls between two looks at the clock
 FOR_EVER = 1e9  # seconds of CLOCK_MONOTONIC that no machine reaches
 ONE_SECOND = 10**9  # ticks: whatever a second is
@@ -83,6 +88,7 @@ class ProcessReading:
         if some:
             self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
             self.log.problems.update(PAST_PLT.format(name) for name in sorted(self.process.past_plt))
+            self.log.problems.update(what_passed_by(self.process))
 
     def thread_calls(self, one: ThreadFile) -> ThreadCalls:
         found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, self.rate), gaps=one.gaps,
@@ -227,6 +233,11 @@ def why_lost(one: ThreadFile) -> str:
     if one.places < one.wanted:
         return LITTLE_ROOM.format(one.places, one.wanted)
     return TOO_FAST if one.is_kept else OVERWRITTEN
+
+
+def what_passed_by(process: TracedProcess) -> Iterator[str]:
+    for (kind, library), names in sorted(process.passed_by.items()):
+        yield PASSED_BY[kind].format(sentences.counted(len(names), "function"), library, sentences.some(sorted(names)))
 
 
 def without_room(process: TracedProcess) -> str:

@@ -21,6 +21,8 @@ from gdbcuda.rings.ring_layout import (
     A_HOOK,
     A_RANK,
     A_THREAD_WITHOUT_FILE,
+    A_WRITTEN_ENTRY,
+    A_WRITTEN_SLOT,
     AN_OBJECT,
     ENTRY,
     FILE_HEADER,
@@ -28,6 +30,7 @@ from gdbcuda.rings.ring_layout import (
     MAGIC,
     MOST_ENTRIES,
     MOST_FUNCTIONS,
+    NO_SLOT_LEFT,
     PAST_LIBC,
     PAST_PLT,
     PROCESS,
@@ -39,6 +42,7 @@ TEXT = ENTRY["TEXT"] * WORD
 Entry = tuple[int, int, int, int, str]  # kind, number, address, object, text
 Progress = Callable[[int], None]  # told how many bytes have been read
 LARGEST_TIME = 1 << 62  # nanoseconds
+PASSED_BY = (A_WRITTEN_SLOT, A_WRITTEN_ENTRY, NO_SLOT_LEFT)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class TracedProcess:
     wanted calls are there; ``past_libc``: for these libraries the recorder has made no system call; ``past_plt``: what
     they call through slots is not recorded; ``missed``: calls of threads that could note none, once the program had
     confined itself; ``threads_without_file``: how many, told or not; ``rank``: what its launcher calls it; ``hooks``:
-    what the user has called the hook library."""
+    what the user has called the hook library; ``passed_by``: names of functions whose calls may be missing, by the kind
+    of the entry that says so and a library."""
 
     pid: int = 0
     parent: int = 0
@@ -79,6 +84,7 @@ class TracedProcess:
     threads_without_file: int = 0
     rank: str = ""
     hooks: set[LoadedObject] = field(default_factory=set)
+    passed_by: dict[tuple[int, str], set[str]] = field(default_factory=dict)
 
 
 def process(raw: bytes) -> TracedProcess:
@@ -124,6 +130,8 @@ def note_entry(found: TracedProcess, entry: Entry, objects: dict[int, LoadedObje
         found.past_plt.add(os.path.basename(objects[where].file))
     elif kind == A_HOOK and where in objects:
         found.hooks.add(objects[where])
+    elif kind in PASSED_BY and where in objects:
+        found.passed_by.setdefault((kind, os.path.basename(objects[where].file)), set()).add(text)
     elif kind == A_FOLDER:
         found.folder = text
 
