@@ -63,6 +63,7 @@ HANDLERS: dict[str, tuple[str, ...]] = {
         "process_events.on_new_thread",
         "guard.launches.on_new_thread?",
         "guarding.guards.on_new_thread?",
+        "recording.call_log.on_new_thread?",
     ),
     "exited": (
         "patching.left_behind.on_exit?",

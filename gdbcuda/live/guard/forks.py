@@ -24,7 +24,7 @@ REASON = "the program forks; there will be one after the next stop"
 FORKING: PerInferior[dict[int, int]] = PerInferior(dict)  # thread -> stack pointer in front of the call
 IN_FRONT: PerInferior[dict[int, range]] = PerInferior(dict)  # thread -> the instructions up to a call past libc
 CLONE_VM, CLONE_VFORK, CLONE_THREAD = 0x100, 0x4000, 0x10000
-SYS_CLONE, SYS_FORK, SYS_VFORK, SYS_CLONE3 = 56, 57, 58, 435  # (asm/unistd_64.h)
+SYS_CLONE, SYS_FORK, SYS_VFORK, SYS_CLONE3 = NUMBERS = 56, 57, 58, 435  # (asm/unistd_64.h)
 
 
 def always(first: int, second: int, third: int) -> bool:

@@ -150,6 +150,11 @@ def on_process(inferior: gdb.Inferior) -> None:
         SESSION.recorder.on_process(inferior)
 
 
+def on_new_thread(event: gdb.ThreadEvent) -> None:
+    if isinstance(SESSION.recorder, RingRecorder) and inferiors.new_thread(event).num != 1:
+        SESSION.recorder.on_new_thread(inferiors.of_event(event))
+
+
 def on_continue(event: object) -> None:
     if isinstance(SESSION.recorder, RingRecorder) and not mapped_pages.calling:
         SESSION.recorder.on_continue()

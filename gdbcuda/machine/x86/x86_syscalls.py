@@ -43,6 +43,7 @@ def having(*numbers: int) -> Wanted:
 
 CONFINING = having(SYS_PRCTL, SYS_SECCOMP)
 CLONING = having(SYS_CLONE, SYS_VFORK, SYS_CLONE3)
+THREAD_ENDING = having(SYS_EXIT)
 ENDING = having(SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT)  # the process, or its memory
 
 

@@ -92,6 +92,9 @@ class RingRecorder(LogNotes):
         if inferiors.is_forked(inferior) and parents:
             self.processes.of(inferior).inherit(parents[-1], inferior)
 
+    def on_new_thread(self, inferior: gdb.Inferior) -> None:
+        sandboxes.on_new_thread(self.processes.of(inferior))
+
     # -- guards on the same functions
 
     def beside_guard(self, function: int) -> RecordedEntry | None:

@@ -22,11 +22,12 @@ from gdbcuda.live.guard import forks, launches, libc_calls
 from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.guarding import own_syscalls, seccomp
+from gdbcuda.live.host import inferiors
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.past_gdb import write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
-from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING
+from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING, THREAD_ENDING
 from gdbcuda.rings.ring_layout import NO_TICKS, STATE, WORD
 
 MOST_LOOKS = 200
@@ -96,14 +97,22 @@ def look_out_past_libc(state: RingProcess, on_last_call: Callable[[], None]) -> 
 def look_out_for_ends(state: RingProcess, on_last_call: Callable[[], None]) -> None:
     """Where the process ends, or becomes another program, past libc, and does nothing else: of instructions that make
     many calls those are watched that may confine it."""
-    ends, others = (
-        {at for one in own_syscalls.objects(wanted) for at in one.instructions} for wanted in (ENDING, CONFINING)
+    ends, of_threads, others = (
+        {at for one in own_syscalls.objects(wanted) for at in one.instructions}
+        for wanted in (ENDING, THREAD_ENDING, CONFINING)
     )
     fresh = ends - others - state.looked_at
     if len(fresh) <= MOST_WATCHED:
         assert state.watches is not None
         state.looked_at |= fresh
-        state.watches += [KernelCall(address, on_last_call) for address in fresh]
+        state.watches += [KernelCall(address, on_last_call) for address in fresh - of_threads]
+        state.watches += [ThreadEnd(address, on_last_call) for address in fresh & of_threads]
+
+
+def on_new_thread(state: RingProcess) -> None:
+    for one in state.watches or ():
+        if isinstance(one, ThreadEnd) and one.ends_threads:
+            one.switch(False)
 
 
 def be_careful(state: RingProcess, reason: str) -> None:
@@ -124,8 +133,29 @@ class NeverMet(Watch):
         super().__init__(address, lambda: None)
 
 
-class SystemCall(KernelCall):
+class ThreadEnd(KernelCall):
+    """Where a thread ends by itself, and with the last one the process. gdb steps a thread off a breakpoint in a copy
+    of the instruction, and does not get over its end there: gdb 13 waits for it for ever, and if the program ends
+    meanwhile its exit code is lost. So it is off as long as there are others."""
+
+    ends_threads = True
+
+    def __init__(self, address: int, look: Callable[[], None]) -> None:
+        super().__init__(address, look)
+        self.switch(True)
+
+    def switch(self, on: bool) -> None:
+        super().switch(on and not (self.ends_threads and are_others()))
+
+
+def are_others() -> bool:
+    return not inferiors.has_one_thread()
+
+
+class SystemCall(ThreadEnd):
     """At the instruction."""
+
+    ends_threads = False  # for all that has been seen
 
     def __init__(self, address: int, state: RingProcess, reason: str, on_last_call: Callable[[], None]) -> None:
         super().__init__(address, self.see)
@@ -135,7 +165,10 @@ class SystemCall(KernelCall):
     def see(self) -> None:
         with suppress(Unreadable, gdb.error):
             words = [process.register(one) for one in ("rax", "rdi", "rsi")]
-            if words[0] in ENDING.numbers:
+            self.ends_threads |= words[0] in THREAD_ENDING.numbers
+            if words[0] in forks.NUMBERS or (self.ends_threads and are_others()):
+                self.go_out_of_the_way()
+            elif words[0] in ENDING.numbers:
                 self.on_last_call()
             if seccomp.stops_ticks_by_syscall(*words):
                 self.state.confine(NO_TICKS)
@@ -145,6 +178,12 @@ class SystemCall(KernelCall):
                 on_sharing(self.state)
             else:
                 self.count()
+
+    def go_out_of_the_way(self) -> None:
+        """Up to the next stop: who is at the instruction is not stepped off it then. (Where it forks, gdb lets the
+        parent go on in the copy.)"""
+        be_careful(self.state, self.reason)
+        self.switch(False)
 
     def count(self) -> None:
         self.looks += 1
