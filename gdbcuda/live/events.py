@@ -61,6 +61,7 @@ HANDLERS: dict[str, tuple[str, ...]] = {
         "placing.held_places.on_change",
         "host.breakpoint_table.on_new_thread",
         "process_events.on_new_thread",
+        "preloading.main_thread.on_new_thread",
         "guard.launches.on_new_thread?",
         "guarding.guards.on_new_thread?",
         "recording.call_log.on_new_thread?",

@@ -44,6 +44,9 @@ class PerInferior(Generic[T]):
             self._states[number] = self._make()
         return self._states[number]
 
+    def has(self, inferior: gdb.Inferior) -> bool:
+        return inferior.num in self._states
+
     def all(self) -> list[T]:
         return list(self._states.values())
 

@@ -35,7 +35,7 @@ def plan(function: int, stop: int, is_unwound: bool = False) -> Detour:
     if process.differs_from_file(function, FIRST_BYTES):
         raise NoDetour(why_patched(code, process.code_in_file(function, FIRST_BYTES)))
     refuse_int3(code)
-    in_place = not standstill.stands_still() and standstill.steps_in_place()
+    in_place = not standstill.stands_still() and standstill.stays_in_place()
     return detour.plan(function, code, stop, around, cold_part(function), in_place, is_unwound)
 
 

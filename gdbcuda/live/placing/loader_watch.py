@@ -27,6 +27,7 @@ NO_PROBES = "-function _dl_debug_state"
 THIS = "__import__('gdbcuda.live.placing.loader_watch', fromlist=['*'])"
 
 FIRST, USUAL, LAST = range(3)
+ON_STOP: list[Callable[[], None]] = []  # at each of them, also where a load begins
 _wanted: dict[Callable[[], None], int] = {}  # when each is called
 _places: dict[str, LoaderBreakpoint] = {}
 _coming_again: set[int] = set()  # threads that have been sent elsewhere from there
@@ -42,6 +43,8 @@ class LoaderBreakpoint(gdb.Breakpoint):
     def stop(self) -> bool:
         if self.spec == NO_PROBES and any(map(is_probe, _places.values())):
             self.enabled = False
+        for tell in ON_STOP:
+            tell()
         changed(self.spec == NO_PROBES)
         return False
 

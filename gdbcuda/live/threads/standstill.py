@@ -13,6 +13,7 @@ from gdbcuda.live import process
 from gdbcuda.live.host import gdb_cli, inferiors
 
 NON_STOP = "maintenance show target-non-stop"
+WANTED: list[str] = []  # how the user has gdb step, while we have it step in place (`preloading.main_thread`)
 IS_NON_STOP: inferiors.PerInferior[list[bool]] = inferiors.PerInferior(list)  # it cannot be changed while one runs
 
 
@@ -24,6 +25,11 @@ def stands_still() -> bool:
     if not known and gdb_cli.is_possible():
         known.append("is off" not in gdb_cli.execute(NON_STOP))
     return known == [False]
+
+
+def stays_in_place() -> bool:
+    """The same for as long as the process lives."""
+    return not WANTED and steps_in_place()
 
 
 def steps_in_place() -> bool:
