@@ -73,6 +73,14 @@ def test_second_make_does_nothing(shim: Path) -> None:
     assert "gcc" not in again.stdout
 
 
+@pytest.mark.parametrize("target, has_all", [("all", True), ("demo", False), ("cuda", False)])
+def test_the_demo_does_not_wait_for_what_breaks_one_promise_each(shim: Path, target: str, has_all: bool) -> None:
+    """With nvcc neither: they are most of what is compiled."""
+    made = make(SHIM, "--always-make", "--dry-run", target).stdout
+    assert "-o build/sample/runtime_alloc " in made
+    assert ("-o build/sample/wrong/books/races.so " in made) == has_all
+
+
 def test_builds_another_version_in_a_directory_with_a_space(tmp_path: Path) -> None:
     copy = tmp_path / "a clone"
     for part in ("shim", "gdbcuda"):
