@@ -24,9 +24,9 @@ pytestmark = pytest.mark.skipif(GDB != "gdb", reason="the sessions are typed wit
 
 @pytest.fixture(scope="module")
 def built(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of shim/, for the sessions write into it."""
+    """A copy of shim/, for the sessions write into it. With its objects: a session's `make` finds all of them made."""
     return shutil.copytree(ROOT / "shim", tmp_path_factory.mktemp("built") / "shim", symlinks=True,
-                           ignore=shutil.ignore_patterns("*.o", ".lock"))  # fmt: skip
+                           ignore=shutil.ignore_patterns(".lock"))  # fmt: skip
 
 
 def clone(built: Path, page: Path) -> Path:
