@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from check_cases.debug_info import made_by
 from elf_build import compiled
 
 from gdbcuda.check.file import check
@@ -72,3 +73,17 @@ def test_the_line_works_in_gdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     command = ["gdb", "-nx", "-q", "-batch", "-ex", line, "-ex", "list cuInit", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
     assert "int cuInit(unsigned f)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("producer", "seen"),
+    [
+        ("clang LLVM (rustc version 1.95.0 (59807616e 2026-04-14))", "1 source file, rustc 1.95.0"),
+        ("Go cmd/compile go1.19.8; -shared regabi", "1 package, Go 1.19.8"),
+        ("clang version 14.0.6", "1 source file, clang version 14.0.6"),
+    ],
+)
+def test_compilers(tmp_path: Path, producer: str, seen: str) -> None:
+    path = compiled(tmp_path, SOURCE, "-g")
+    told = next(one.seen for one in check(made_by(path, producer)).findings if one.id == "debug-info")
+    assert told.endswith(seen), told

@@ -12,6 +12,7 @@ from gdbcuda.text.sentences import counted, some
 
 _FLAGS = "compile and link with -g -O0, and do not strip (no -s, no `strip`, no `install -s`)"
 _CMAKE = "; with CMake: -DCMAKE_BUILD_TYPE=Debug"
+_SAYS_VERSION = re.compile(r"^(Go) cmd/compile go([^ ;]+)|\((rustc) version ([^ )]+)")
 _LEVEL = re.compile(r"(?:^| )-O(\w*)(?= |$)")
 
 
@@ -58,12 +59,23 @@ def present(subject: Subject) -> Answer:
     elsewhere = f" in {file.path}" if file is not subject.file else ""
     producers = sorted({_compiler(unit) for unit in units if unit.producer})
     dwarf = "DWARF " + "/".join(map(str, versions))
-    files = f"{MOST_UNITS} source files or more" if len(units) == MOST_UNITS else counted(len(units), "source file")
-    return f"{dwarf}, {files}, {some(producers, 3) or 'compiler unknown'}{elsewhere}"
+    return f"{dwarf}, {_sources(units)}, {some(producers, 3) or 'compiler unknown'}{elsewhere}"
+
+
+def _sources(units: list[Unit]) -> str:
+    """(rustc makes several units of a file.)"""
+    if len(units) == MOST_UNITS:
+        return f"{MOST_UNITS} source files or more"
+    packages = {unit.name for unit in units if unit.is_package}
+    files = {(unit.directory, unit.name) for unit in units if not unit.is_package}
+    kinds = (files, "source file"), (packages, "package")
+    return some([counted(len(found), what) for found, what in kinds if found], 2)
 
 
 def _compiler(unit: Unit) -> str:
     """ "gcc 12.2.0 -O0": the level is known for gcc only, which writes its options down."""
+    if (told := _SAYS_VERSION.search(unit.producer)) is not None:
+        return " ".join(filter(None, told.groups()))
     words = unit.producer.split()
     if not words or words[0] != "GNU":
         return " ".join(words[:4])

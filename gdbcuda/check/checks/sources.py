@@ -9,7 +9,8 @@ from gdbcuda.check.subjects.subject import Subject
 from gdbcuda.files.source_places import MOST_PATHS, common, here, source_path, substitution, tops
 from gdbcuda.text.sentences import some
 
-OF_RUST = "/rustc/"  # its own library's, which no machine has there
+# Rust's own library's, and what cgo has written for a while: no machine has those there.
+NOBODYS = "/rustc/", "/rust/deps/", "/_/runtime/cgo/", "/tmp/go-build"
 
 
 @check(
@@ -19,8 +20,8 @@ OF_RUST = "/rustc/"  # its own library's, which no machine has there
 def missing(subject: Subject) -> Answer:
     if subject.file.kind != "shared":
         return None  # whoever debugs a hook library may well have no source of the program
-    named = (source_path(unit.directory, unit.name) for unit in subject.units)
-    own = (path for path in named if path and not path.startswith(OF_RUST))
+    named = (source_path(unit.directory, unit.name) for unit in subject.units if not unit.is_package)
+    own = (path for path in named if path and not path.startswith(NOBODYS))
     paths = list(dict.fromkeys(own))[:MOST_PATHS]
     gone = [path for path in paths if not os.path.exists(here(path, subject.maps))]
     if not gone:

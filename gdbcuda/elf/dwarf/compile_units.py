@@ -19,6 +19,7 @@ _UNNAMED = {"GNU_dwo_name": 0x2130}  # a number in older versions of pyelftools
 # what these kinds have behind the others' header: the id of a .dwo file, or a signature and the place of a type.
 _OF_TYPES = (2, 6)
 _WITH_ID = (4, 5)
+OF_GO = "Go cmd/"
 PART_OF_CRATE = "/@/"  # what rustc writes behind a file's name: "src/lib.rs/@/hook.9e57086c99649a35-cgu.0"
 
 
@@ -27,10 +28,14 @@ class Unit(NamedTuple):
 
     tag: str  # "compile_unit"
     version: int
-    name: str  # source file as given to the compiler
+    name: str  # source file as given to the compiler; Go's names the package
     directory: str  # where the compiler ran
     producer: str  # compiler, and gcc's command-line options
     split: str  # the .dwo file
+
+    @property
+    def is_package(self) -> bool:
+        return self.producer.startswith(OF_GO)
 
 
 class Dwarf:

@@ -93,4 +93,15 @@ def sources_gone(folder: Path) -> Report:
     assert "sources-missing" not in check(path).ids()
     path = compiled(folder, ALLOC, *DEBUG)
     (folder / "hook.c").unlink()
+    assert "sources-missing" not in check(made_by(path, "Go cmd/compile go1.19.8; -shared")).ids()
     return check(path)
+
+
+def made_by(path: Path, producer: str) -> Path:
+    """The same library, whose debug info says so of its compiler."""
+    raw, start = path.read_bytes(), path.read_bytes().index(b"GNU C")
+    size = raw.index(b"\0", start) - start
+    assert len(producer) <= size
+    made = path.with_name("made_by.so")
+    made.write_bytes(raw[:start] + producer.encode().ljust(size, b"\0") + raw[start + size :])
+    return made
