@@ -34,7 +34,8 @@ class Prototype(NamedTuple):
 def prototypes(dwarf: Dwarf, is_meant: Callable[[str], bool], is_known: Callable[[str], bool]) -> set[Prototype | None]:
     """Of the functions whose names in the symbol table are meant; None among them: of one it is not known.
     ``is_known``: spellings of types that the caller has, others are told by their base."""
-    walk, found = PrototypeWalk(dwarf, is_known), set[Prototype | None]()
+    walk = PrototypeWalk(dwarf, is_known)
+    found: set[Prototype | None] = set()
     try:
         for first in dwarf.first_entries():
             if tag_of(first) == "compile_unit":
