@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -34,6 +35,8 @@ fn main() {
     for bytesize in [1 << 20, 77, 3 << 30] { pool.grow(bytesize); }
 }
 """
+LANGUAGES = ["ada", "asm", "c", "c++", "d", "fortran", "go", "minimal", "modula-2", "objective-c", "opencl", "pascal",
+             "rust"]  # fmt: skip
 LINE = next(number for number, line in enumerate(PROGRAM.split("\n"), 1) if "unsafe { cuMemAlloc" in line)
 
 
@@ -47,6 +50,33 @@ def test_conditions_are_read_as_they_are_written(local: Scenario, language: str)
     stops = re.findall(r"^Breakpoint (\d)  .*bytesize=(\d+)", text, re.MULTILINE)
     assert stops[:2] == [("1", str((1 << 30) + 1)), ("1", str(3 << 30))], text
     assert "Error in" not in text and f'current source language is "{language}"' in text
+
+
+WRITTEN = (0, 5, 0x7FFFF7FAE740, (1 << 64) - 0x10000)
+TRY_EACH = f"""
+from gdbcuda.live import process
+was = process.register("pc")
+for language in {LANGUAGES}:
+    gdb.execute(f"set language {{language}}")
+    for value in {WRITTEN}:
+        process.set_register("rcx", value)
+        if process.register("rcx") != value:
+            print("lost", language, value)
+    process.set_register("pc", was + 1)
+    moved = process.register("pc") - was
+    process.set_register("pc", was)
+    print("in", language, moved, process.register("pc") - was, process.register("xmm0") >= 0, process.signal_number())
+"""
+
+
+def test_registers_are_read_and_written_in_every_language(local: Scenario, tmp_path: Path) -> None:
+    """= compares in some; in others 0x5 is no number, an address is too large for one, and . reads no field."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the registers are x86-64's")
+    (tmp_path / "each.py").write_text(TRY_EACH)
+    text = local.run("test_alloc", "break main", "RUN", f"source {tmp_path}/each.py", hook=None)
+    told = re.findall(r"^in (\S+) 1 0 True 5$", text, re.MULTILINE)
+    assert told == LANGUAGES and "lost" not in text, text
 
 
 def test_a_program_in_rust(scenario: Scenario, tmp_path: Path) -> None:

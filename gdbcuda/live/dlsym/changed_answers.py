@@ -182,7 +182,7 @@ def can_write_registers() -> bool:
 
 def set_register(name: str, value: int) -> None:
     try:
-        gdb.parse_and_eval(f"${name} = (unsigned long){value:#x}")
+        process.set_register(name, value)
         written = process.register(name)
     except gdb.error as problem:
         raise UserError(f"this gdb cannot write ${name} ({problem})") from None

@@ -125,7 +125,7 @@ def value_of(frame: gdb.Frame, name: str) -> int:
 
 
 def write(name: str, value: int) -> None:
-    gdb.parse_and_eval(f"${name} = {value:#x}")
+    process.set_register(name, value)
 
 
 def set_result(status: int) -> None:

@@ -123,7 +123,7 @@ class NativeGuard(Guard):
     def take_jump(self) -> bool:
         """(Some gdbs cannot write registers on some CPUs.)"""
         try:
-            gdb.parse_and_eval(f"$pc = {self.trampoline.address:#x}")
+            process.set_register("pc", self.trampoline.address)
         except gdb.error:
             CAN_JUMP[0] = False
             if self.put_off == here():

@@ -89,7 +89,7 @@ def load(path: str, function: int) -> None:
     raw = process.InferiorMemory().read(start, size)
     nearby_space.OUR_MEMORY().left[start] = Leftover(raw, bytes(size), calls_out=True)
     try:
-        gdb.parse_and_eval(f"$pc = {start:#x}")
+        process.set_register("pc", start)
         arrive([arrived], "the library")
     except (UserError, KeyboardInterrupt):
         look_out(start, arrived)
@@ -128,7 +128,7 @@ def map_near(wanted: Sequence[Pages], function: int) -> None:
     if not wanted or go is None:
         return
     near_pages.ask(wanted, function)
-    gdb.parse_and_eval(f"$pc = {go.address:#x}")
+    process.set_register("pc", go.address)
     thread = gdb.selected_thread().global_num
     arrive([function_slots.require(ring_layout.MAPPED_SYMBOL)], "the pages near its libraries", thread)
     near_pages.take(len(wanted))

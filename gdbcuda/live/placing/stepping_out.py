@@ -72,7 +72,7 @@ def is_about_to_die() -> bool:
     """Of what its instruction has done, as soon as it goes on: the program would end in the middle of the user's
     `detach`, and gdb 13 with it."""
     try:
-        number = int(gdb.parse_and_eval("$_siginfo.si_signo"))
+        number = process.signal_number()
     except gdb.error:
         return False
     return number in FAULTS and not process.catches(number)

@@ -58,6 +58,8 @@ from gdbcuda.live.process.state import (
     program,
     program_space,
     register,
+    set_register,
+    signal_number,
     strip_prefix,
 )
 from gdbcuda.live.process.thread_status import catches, catches_sigtrap, is_there, of_thread, statuses
@@ -124,7 +126,9 @@ __all__ = [
     "register",
     "require_stopped",
     "search_order",
+    "set_register",
     "shared_objects",
+    "signal_number",
     "statuses",
     "strip_prefix",
     "symbol_of",

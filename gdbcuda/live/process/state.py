@@ -14,6 +14,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.live.host import gdb_cli
 
 REMOTE_PREFIX = "target:"
+VALUE = "_cuda_value"
 
 
 def is_alive() -> bool:
@@ -95,3 +96,23 @@ def register(name: str) -> int:
         value = value["v2_int64" if name.startswith("xmm") else "d"]
         value = value["u"] if name.startswith("v") else value[0]
     return int(value) & (1 << 64) - 1
+
+
+def set_register(name: str, value: int) -> None:
+    """Of the selected thread, in whatever language the user types. (0x5 is no number in each, nor is an address.)"""
+    gdb.set_convenience_variable(VALUE, gdb.Value(value))
+    gdb.parse_and_eval(f"${name} {assignment()} ${VALUE}")
+
+
+def assignment() -> str:
+    """In Ada, Pascal and Modula-2 = compares."""
+    try:
+        gdb.parse_and_eval("1 = 1")
+    except gdb.error:
+        return "="
+    return ":="
+
+
+def signal_number() -> int:
+    """Of the signal that the selected thread is about to receive; gdb.error where there is none."""
+    return int(gdb.parse_and_eval("$_siginfo")["si_signo"])

@@ -13,7 +13,7 @@ import gdb
 
 from gdbcuda.data_classes import dataclass
 from gdbcuda.live.host import gdb_cli, inferiors
-from gdbcuda.live.process import proc_files, thread_status
+from gdbcuda.live.process import proc_files, state, thread_status
 from gdbcuda.live.prompt import safely
 from gdbcuda.live.stopping import signals
 
@@ -75,7 +75,7 @@ def here(stopped: gdb.StopEvent | None) -> LastStep | None:
 def signal_number() -> int | None:
     """Of the signal that the selected thread is about to receive."""
     try:
-        number = int(gdb.parse_and_eval("$_siginfo.si_signo"))
+        number = state.signal_number()
     except gdb.error:
         return None
     names = {int(getattr(signal, name)) for name in (*SENT, *FATAL)}

@@ -77,7 +77,7 @@ def give_back(known: Arrivals, address: int) -> None:
     if len(changed) == 1:
         name, own, now = changed[0]
         if name in LENT and address < now <= address + LONGEST_INSTRUCTION:
-            gdb.parse_and_eval(f"${name} = {own}")
+            process.set_register(name, own)
 
 
 def on_stop(event: object) -> None:

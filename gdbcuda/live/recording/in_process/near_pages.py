@@ -51,7 +51,7 @@ def send_for(state: RingProcess, written: Callable[[], None]) -> None:
     WATCHES()[0].look = lambda: arrived(state, len(wanted), written)
     with suppress(NoDetour, gdb.error):
         ask(wanted, pc + is_nop)
-        gdb.parse_and_eval(f"$pc = {go.address:#x}")
+        process.set_register("pc", go.address)
         if not is_nop:
             loader_watch.come_again()
 
