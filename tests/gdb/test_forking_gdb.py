@@ -34,7 +34,8 @@ def test_a_copy_says_what_a_gdb_of_its_own_says(local: Scenario, odd_folder: Non
         text = local.run("test_alloc", *words, arguments=("3", "two words"))
         said.append([line for line in text.splitlines() if not line.startswith(own)])
     assert said[0] == said[1]
-    assert "Breakpoint 1.2, " in "\n".join(said[0]) and 'Undefined command: "no-such-command".  Try "help".' in said[0]
+    assert re.search(r"^Breakpoint 1(\.2)?, ", "\n".join(said[0]), re.M)
+    assert 'Undefined command: "no-such-command".  Try "help".' in said[0]
 
 
 def test_the_next_copy_knows_nothing_of_it(local: Scenario) -> None:

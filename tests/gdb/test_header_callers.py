@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from scenario import Scenario
+from test_fast_log import lists_locations
 
 HEADER = """
 extern "C" int cudaMalloc(void **devPtr, unsigned long size);
@@ -77,6 +78,7 @@ def test_in_a_log(scenario: Scenario, program: Path, how: str) -> None:
     assert len(re.findall(rf"cudaMalloc\(devPtr=.*  by {site}{above}", text, re.MULTILINE)) == 2, text
 
 
+@pytest.mark.skipif(not lists_locations(), reason="--fast needs a gdb that tells where its breakpoints are")
 def test_in_a_log_of_the_recorder(local: Scenario, program: Path) -> None:
     """It has the return address alone: where that is in what was inlined, the function around it is known."""
     text = local.run(program, "cuda-log start --fast cudaMalloc", "RUN", "cuda-log show", hook=None)

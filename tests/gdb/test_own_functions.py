@@ -74,7 +74,7 @@ def test_texts_and_optimised_code(local: Scenario, compile_c, flags: tuple[str, 
     hook = compile_c("libown.so", OPTIMISED, "-shared", *flags)
     other = 'cuda-break check if why == "limit"'
     text = local.run("test_alloc", 'cuda-break check if bytes > 60M && why == "quo*"', other, "run", hook=hook)
-    assert re.search(r"Breakpoint 1\.\d, check \(device=.*bytes=67108864", text)  # the driver has some of that name
+    assert re.search(r"Breakpoint 1(\.\d)?, check \(device=.*bytes=67108864", text)  # the driver has some of that name
     assert text.count("Breakpoint 2") == 1
 
 
