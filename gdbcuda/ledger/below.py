@@ -165,12 +165,12 @@ class Below:
             if block.mapped is not None:
                 block.mapped += sign * shared(block, mapping)
         if mapping.physical is not None:
-            mapping.physical.above = above
+            mapping.physical.above.update(dict.fromkeys(above))
         return above
 
     def ends(self, physical: Block, call: Call) -> None:
         if physical.references <= 0 and not physical.mappings:
-            self.settle(physical.above, call, is_gone=True)
+            self.settle([*physical.above], call, is_gone=True)
 
     def settle(self, above: Sequence[Block], call: Call, is_gone: bool = False) -> None:
         """How much of the blocks has no memory, now that some was given back or mapped."""

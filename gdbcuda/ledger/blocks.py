@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from gdbcuda.calls.record import Call
@@ -29,7 +29,7 @@ class Block:
         self.physical: Block | None = None  # what is mapped here
         self.device: int | None = None
         self.absent = 0  # bytes without memory: a hook library has given it back below
-        self.above: Sequence[Block] = ()  # of physical memory below: the program's blocks that it is behind
+        self.above: dict[Block, None] = {}  # of physical memory below: the program's blocks that it has been behind
         self.mapped: int | None = None  # bytes that are mapped below, since somebody has asked
 
     @property

@@ -74,6 +74,18 @@ def test_memory_that_is_given_back_below_a_block() -> None:
     assert ledger_data.ledger(paused, WRITER)["live"][0]["given_back"] == SIZE
 
 
+def test_memory_that_is_behind_two_blocks_is_given_back_below_both() -> None:
+    second = {"ptr": f"{VA + SIZE:#x}", "size": SIZE}
+    outer = call(4, "cudaMalloc", {"devPtr": {"address": "0x7ffe0"}, "size": SIZE}, out={"devPtr": at(VA + SIZE)},
+                 layer="hook", end=0.009)  # fmt: skip
+    reserve = call(5, "cuMemAddressReserve", {"size": SIZE}, out={"ptr": at(VA + SIZE)}, **within(4, 0.0055))
+    behind = call(6, "cuMemMap", {**second, "offset": 0, "handle": "0x77", "flags": 0}, **within(4, 0.0065))
+    calls = [*handed_out(), outer, reserve, behind, unmap(10), call(11, "cuMemUnmap", second)]
+    assert fed(References(), *calls).usage.on_device == 2 * SIZE
+    paused = fed(References(), *calls, release(12, 0x77))
+    assert not paused.problems and paused.usage.on_device == 0
+
+
 def test_and_gotten_anew() -> None:
     resumed = fed(References(), *handed_out(), *PAUSE, *RESUME)
     assert not resumed.problems and views.total(resumed.blocks.live()) == "1 block: device 4096 [4.00 KiB] in 1"
