@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from gdbcuda.calls import record
 from gdbcuda.calls.record import Call
-from gdbcuda.calls.references import LOST, WHY_LOST, Process, References, process_of
+from gdbcuda.calls.references import LOST, MISSING, WHY_LOST, Process, References, process_of
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import streams
 
@@ -29,12 +29,14 @@ Event = tuple[str, Call]
 
 class Log:
     """What a file says beside its calls; grows while `events` are read. ``kept``, where somebody has put a list there,
-    gets each note as it was: kind and details."""
+    gets each note as it was: kind and details. ``said_by_lines``: of the problems, those that calls and notes tell
+    whoever reads them."""
 
     def __init__(self) -> None:
         self.header: dict[str, Any] = {}
         self.notes = References()
         self.problems: Counter[str] = Counter()
+        self.said_by_lines: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
         self.kept: list[tuple[str, Mapping[str, Any]]] | None = None
         self.lost: dict[tuple[Process, str], int] = {}
@@ -50,16 +52,22 @@ class Log:
     def note(self, kind: str, details: Mapping[str, Any]) -> None:
         self.notes.add(kind, details)
         if kind == LOST and isinstance(details.get("events"), int):
-            self.problems["an event that the kernel had no room for: a call or its end is missing"] += details["events"]
+            self.say("an event that the kernel had no room for: a call or its end is missing", details["events"])
         if kind == LOST and isinstance(details.get("calls"), int) and details.get("name") in WHY_LOST:
             self.add_lost((process_of(details), details["name"]), details["calls"])
+        if kind == MISSING and isinstance(details.get("what"), str) and type(details.get("count")) is int:
+            self.problems[details["what"]] += max(details["count"], 0)
         if self.kept is not None:
             self.kept.append((kind, details))
 
     def add_lost(self, key: tuple[Process, str], calls: int) -> None:
         """So many in all: the last line holds."""
-        self.problems[f"a call that was {WHY_LOST[key[1]]}"] += calls - self.lost.get(key, 0)
+        self.say(f"a call that was {WHY_LOST[key[1]]}", calls - self.lost.get(key, 0))
         self.lost[key] = calls
+
+    def say(self, problem: str, count: int) -> None:
+        self.problems[problem] += count
+        self.said_by_lines[problem] += count
 
 
 class LogFile:
@@ -221,6 +229,6 @@ def close(log: Log) -> Iterator[Event]:
     """What has begun and not ended: the program or the debugger was killed meanwhile."""
     for call in sorted(log.open.values(), key=lambda call: -call.number):
         call.end, call.ended = None, record.STILL_OPEN
-        log.problems["a call without its end"] += 1
+        log.say("a call without its end", 1)
         yield END, call
     log.open.clear()

@@ -17,6 +17,7 @@ Details = Mapping[str, Any]
 NOTHING: Details = {}
 BEFORE = "before"  # as what was not seen: the calls before the recording began
 LOST = "lost"  # how many events a recorder has not told: {"events": 12}; calls, so far: {"calls": 12, "name": CLOCK}
+MISSING = "missing"  # what was said when the log was read that this one was made of: {"what": TEXT, "count": 12}
 GAP = "gap"  # calls were lost, the last one before that time: {"until": 1.5}
 HEARD = "heard"  # what was unheard is seen
 REDIRECTED = "redirected"  # to a hook's code, by the function's entry, or by a slot of the file "asker"

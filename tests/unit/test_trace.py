@@ -213,12 +213,16 @@ def test_a_million_calls_of_8_threads_are_counted(trace: Trace) -> None:
     assert missing and int(missing[1]) + len(found.calls()) == 1_000_020
 
 
-def test_the_oldest_are_overwritten_and_that_is_said(trace: Trace, traced: Path) -> None:
+def test_the_oldest_are_overwritten_and_that_is_said(trace: Trace, traced: Path, tmp_path: Path) -> None:
     found = trace(traced, "exit", "100", options=("--last", "60"))
     assert found.done.returncode == 100
     shown = found.log("show", "--json")
     assert len(shown.stdout.splitlines()) == 64
     assert "37 x an older call that has been overwritten: gdbcuda trace --last N keeps more" in shown.stderr
+    as_lines = tmp_path / "calls.jsonl"
+    as_lines.write_text(found.log("export", "--format", "jsonl").stdout)
+    again = Traced(found.done, as_lines).log("show", "--json")
+    assert (again.stdout, again.stderr) == (shown.stdout, shown.stderr.replace(str(found.folder), str(as_lines)))
 
 
 @pytest.mark.parametrize(

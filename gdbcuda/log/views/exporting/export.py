@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from gdbcuda.calls import record
 from gdbcuda.calls.reader import BEGIN, Event, Log
 from gdbcuda.calls.record import Call
+from gdbcuda.calls.references import MISSING
 from gdbcuda.calls.text import CallWriter
 from gdbcuda.log.views.exporting import own_slices
 from gdbcuda.log.views.exporting.trace_events import PROCESS_NAME, process_name, trace_events
@@ -100,6 +101,8 @@ def json_lines(parts: Sequence[Part], file: Writable) -> None:
             kept.clear()
             if phase == BEGIN or call.end is not None:
                 write_line(file, (record.begin if phase == BEGIN else record.end)(call))
+        for what, times in (part.log.problems - part.log.said_by_lines).items() if is_begun else ():
+            write_line(file, record.note(0.0, MISSING, {"what": what, "count": times}))
 
 
 def begin_end(parts: Sequence[Part], file: Writable) -> None:
