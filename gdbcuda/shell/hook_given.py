@@ -29,6 +29,16 @@ def hook_given(path: str, variables: Container[str] = (PRELOAD,)) -> str:
     return whole
 
 
+def of_this_machine(path: str) -> str:
+    """The path, for what runs programs of this machine alone. ld.so would leave the library out."""
+    from gdbcuda import elf
+
+    found, here = ((one.machine, one.header.bits) for one in map(elf.open, (path, "/proc/self/exe")))
+    if found != here:
+        raise UserError(f"{path} is for {found[0]}, {found[1]} bits; programs are for {here[0]}, {here[1]} bits here")
+    return path
+
+
 def named_in(exported: Iterable[str]) -> str:
     """The variable of the environment by which it comes into a program. What has names that a preload would put before
     those of others is preloaded."""

@@ -11,6 +11,7 @@ from shim_support import HOOK
 from gdbcuda.errors import UserError
 from gdbcuda.shell.conform import cases
 from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.trace.starting import environment
 
 
 def test_given_to_a_command_of_the_shell(shim: Path, tmp_path: Path) -> None:
@@ -22,6 +23,15 @@ def test_given_to_a_command_of_the_shell(shim: Path, tmp_path: Path) -> None:
         (tmp_path / "libhook.so").unlink(missing_ok=True)
         (tmp_path / "libhook.so").symlink_to(tmp_path / name / "libhook.so")
         assert cases.checked(str(tmp_path / "libhook.so")) == f"{tmp_path}/libhook.so"
+
+
+def test_of_another_machine(shim: Path, tmp_path: Path) -> None:
+    library = bytearray((shim / "sample" / "minimal_hook.so").read_bytes())
+    library[18] = 0xB7
+    (tmp_path / "libhook.so").write_bytes(library)
+    for look in (cases.checked, lambda path: environment({}, path, 0, [])):
+        with pytest.raises(UserError, match="is for aarch64, 64 bits; programs are for x86-64, 64 bits"):
+            look(str(tmp_path / "libhook.so"))
 
 
 @pytest.mark.parametrize("command", ["new-hook", "demo"])

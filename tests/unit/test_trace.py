@@ -289,6 +289,7 @@ def test_mistakes_are_one_line(trace: Trace, traced: Path, tmp_path: Path) -> No
     found = trace("no_such_program")
     assert found.done.returncode == 127
     assert re.fullmatch(r"gdbcuda: cannot start \S+no_such_program: no such file or directory\n", found.done.stderr)
+    (tmp_path / "calls").mkdir()  # not made for what cannot be started
     (tmp_path / "calls" / "more").touch()
     again = trace(traced, "exit")
     assert (again.done.returncode, again.done.stdout) == (2, "")
@@ -315,7 +316,7 @@ def test_a_folder_without_a_call_can_be_named_again(
 def test_what_is_of_the_users_stays_in_a_folder(trace: Trace, tmp_path: Path) -> None:
     (tmp_path / "calls").mkdir(mode=0o700)
     (tmp_path / "calls" / "python").write_text("mine")
-    assert "not empty" in trace("true").done.stderr and (tmp_path / "calls" / "python").read_text() == "mine"
+    assert "not empty" in trace("test_alloc").done.stderr and (tmp_path / "calls" / "python").read_text() == "mine"
 
 
 def test_a_folder_whose_path_leaves_no_room_for_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from gdbcuda.files import places
 from gdbcuda.shell.ab.both_runs import settings
 from gdbcuda.shell.conform.options import SEED, ConformOptions
 from gdbcuda.shell.demo import folder
-from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
+from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in, of_this_machine
 from gdbcuda.text import output
 from gdbcuda.text.sentences import meant
 
@@ -129,7 +129,7 @@ def bench(hook: str, build: str, wanted: ConformOptions, shared: Path | None = N
 
 def checked(hook: str) -> str:
     """Its absolute path, which the loader takes."""
-    return hook_given(hook, (PRELOAD, AUDIT, INJECTION))
+    return of_this_machine(hook_given(hook, (PRELOAD, AUDIT, INJECTION)))
 
 
 def built() -> str:

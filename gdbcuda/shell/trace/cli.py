@@ -112,6 +112,9 @@ def record(wanted: TraceOptions, words: list[str]) -> int:
     if wanted.gpu and any(os.path.basename(word) == "cuda-gdb" for word in words[:MOST_WORDS]):
         raise UserError(gpu_recording.UNDER_CUDA_GDB, page="gpu")
     of_gpu = gpu_recording.environment(environment) if wanted.gpu else {}
+    refused = starting.refusal(words[0])
+    if refused:
+        return refused
     path = made_folder(wanted, words[0], files)
     if wanted.gpu:
         environment.update(of_gpu, **{gpu_recording.FOLDER: path})

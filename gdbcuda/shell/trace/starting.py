@@ -15,7 +15,7 @@ from gdbcuda.files import places
 from gdbcuda.files.preloadable import require_preloadable
 from gdbcuda.rings.ring_layout import MOST_RECORDS
 from gdbcuda.rings.traced import trace_folder
-from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in
+from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in, of_this_machine
 from gdbcuda.shell.inherited import signals_of_a_shell
 from gdbcuda.shell.trace import memory_limit
 from gdbcuda.text import output
@@ -44,7 +44,7 @@ def environment(
         raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
     if last > MOST_RECORDS:
         raise UserError(f"--last is {MOST_RECORDS} at most, not {last}")
-    given = [hook_given(hook, (PRELOAD, AUDIT))] if hook else []
+    given = [of_this_machine(hook_given(hook, (PRELOAD, AUDIT)))] if hook else []
     way = named_in(elf.open(given[0]).exported) if given else PRELOAD
     libraries = [tracer, *(given if way == PRELOAD else [])]
     audited = list(map(os.path.realpath, given)) if way == AUDIT else []
@@ -178,6 +178,16 @@ def keep_all(folder: str, pid: int | None = None) -> None:
     if not helper:
         raise UserError(f"{places.DRAIN} is not built: gdbcuda demo or make -C shim does it")
     subprocess.run([helper, folder, str(pid or os.getpid())], check=False)
+
+
+def refusal(name: str) -> int:
+    """A shell's status for a command that cannot be started, said before a folder is made for it; 0 where it can be."""
+    try:
+        places.program(name)
+    except UserError as problem:
+        output.complain(f"gdbcuda: {visible(str(problem))}")
+        return CANNOT_BE_STARTED if os.path.exists(name) else NOT_FOUND
+    return 0
 
 
 def become(words: list[str], environment: Mapping[str, str]) -> int:
