@@ -1,9 +1,10 @@
-def _gdbcuda(problem):
+def _gdbcuda_needs_a_gdb_with_python(problem):
     """What you source in gdb:  (gdb) source gdbcuda.py
 
     Finds the package beside this file, and its dependencies where gdb's Python has them or in the .venv next to it;
     appends the one directory of the package to sys.path, installs nothing, loads once. It runs in gdb's own namespace,
-    which is the user's: so all is inside of functions, and those go again."""
+    which is the user's: so all is inside of functions, and those go again. A gdb without Python takes line one for a
+    command that is ambiguous, and shows it."""
     import importlib
     import os
     import sys
@@ -55,6 +56,6 @@ def _gdbcuda_problem():
 
 
 try:
-    _gdbcuda(_gdbcuda_problem)
+    _gdbcuda_needs_a_gdb_with_python(_gdbcuda_problem)
 finally:
-    del _gdbcuda, _gdbcuda_problem
+    del _gdbcuda_needs_a_gdb_with_python, _gdbcuda_problem

@@ -5,8 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 
+from gdbcuda.errors import UserError
+
 TRACE_ME = 0  # PTRACE_TRACEME
 WHY = "ptrace is not allowed here (by seccomp, as in some containers, or kernel.yama.ptrace_scope is 2 or 3)"
+
+
+def require() -> None:
+    if not is_allowed():
+        raise UserError(f"{WHY}, so gdb starts no program; gdbcuda trace needs none of it")
 
 
 def is_allowed() -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from gdbcuda.errors import UserError
 from gdbcuda.files import places
 
 WHERE_IT_IS = ("PYTHONHOME", "PYTHONPLATLIBDIR")
@@ -31,12 +32,23 @@ def gdb_words(environment: Mapping[str, str] | None = None) -> list[str]:
     return ["/usr/bin/env", *without, gdb, *back]
 
 
+def require_python() -> None:
+    """For what takes long, or whose fault would be another one's, where gdb's own line is not seen."""
+    words = gdb_words()
+    if not has_python(words, os.environ):
+        gdb = places.find_gdb()
+        raise UserError(f"a gdb with Python is needed, and {gdb} has none (gdb-minimal?): GDBCUDA_GDB names another")
+
+
 def begins_without(gdb: str, environment: Mapping[str, str]) -> bool:
     """False for a gdb whose Python was moved, and is found by these variables alone."""
-    own = {name: value for name, value in environment.items() if name not in WHERE_IT_IS}
-    asked = [gdb, "-nx", "-q", "-batch", "-ex", f"python print({HAS_PYTHON!r})"]
+    return has_python([gdb], {name: value for name, value in environment.items() if name not in WHERE_IT_IS})
+
+
+def has_python(gdb: Sequence[str], environment: Mapping[str, str]) -> bool:
+    asked = [*gdb, "-nx", "-q", "-batch", "-ex", f"python print({HAS_PYTHON!r})"]
     try:
-        said = subprocess.run(asked, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        said = subprocess.run(asked, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return HAS_PYTHON.encode() in said.stdout

@@ -73,6 +73,15 @@ def test_what_the_hook_library_makes_of_it(local: Scenario) -> None:
     assert done.stderr.endswith("with 2 if nth == 2: injected 1 time\n"), done
 
 
+def test_a_script_and_a_hook_library_behind_the_fault(local: Scenario, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh -e\necho \"$0 [$1]\"\n")
+    script.chmod(0o755)
+    done = gdbcuda(local, *FAIL, "--hook", local.hook, "--", script, "two words")
+    assert (done.returncode, done.stdout) == (0, f"{script} [two words]\n"), done
+    assert done.stderr.endswith("injected 0 times\n") and len(done.stderr.splitlines()) == 1, done
+
+
 def test_set_and_delay(local: Scenario) -> None:
     test_alloc = local.sample("test_alloc")
     done = gdbcuda(local, "set", "cuMemGetInfo", "total", "=", "2G", "on", "return", "--", test_alloc)

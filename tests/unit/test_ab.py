@@ -15,6 +15,11 @@ from ab_hooks import AbFiles
 from shim_support import HOOK
 from traced_programs import needs_recorder
 
+from gdbcuda.compare.outcome import Outcome
+from gdbcuda.errors import UserError
+from gdbcuda.shell.ab import by_stops, recorded_run
+from gdbcuda.shell.ab.options import STOPS
+
 pytestmark = needs_recorder
 NOT_FREED = {"out cuMemGetInfo_v2 free: 17179869184 [16.00 GiB] -> 17179865088 [16.00 GiB]": 1}
 LINE = "stdout line: pid (pid): 0 1 0x…, took … ms, 16 ->"
@@ -305,6 +310,20 @@ def test_by_stops(files: AbFiles) -> None:
     assert files.differences("--with", "stops", "--hook", files.hook("size_padded")) == FOUND["size_padded"]
     found = files.differences("--with", "stops", "--hook", files.hook("crash"))
     assert found["exit status: 0 -> SIGABRT"] == 1
+
+
+def test_a_script_by_stops(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\necho started\n")
+    script.chmod(0o755)
+    plan = recorded_run.RunPlan([str(script)], None, {}, 0.0, STOPS, 0)
+    assert recorded_run.run(plan, str(tmp_path / "run"), None).outcome.stdout == "started\n"
+
+
+def test_what_gdb_has_not_started_is_no_run(tmp_path: Path) -> None:
+    gdb = Outcome(0, "\ngdbcuda ab: void, void\n", "No executable file specified.\n", 0.0)
+    with pytest.raises(UserError, match="gdb has not started the program: No executable file specified"):
+        by_stops.of_program(gdb, str(tmp_path))
 
 
 @pytest.mark.parametrize(("words", "problem"), [

@@ -119,6 +119,17 @@ def test_where_nobody_may_trace(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()) and ptracing.is_allowed()
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of a system call")
+def test_where_gdb_starts_no_program(tmp_path: Path) -> None:
+    """A demo was played without a program, and ended well."""
+    lines = [["demo", "there"], ["fail", "cuInit", "with", "2", "--", "true"], ["run", "--", "true"]]
+    code = f"from gdbcuda.shell import cli; print([cli.main(line) for line in {lines}])"
+    done = subprocess.run([sys.executable, "-c", code], preexec_fn=refuse_ptrace, capture_output=True, text=True,
+                          cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)  # fmt: skip
+    said = f"gdbcuda: {ptracing.WHY}, so gdb starts no program; gdbcuda trace needs none of it\n"
+    assert (done.stdout, done.stderr) == ("[2, 2, 2]\n", said * 3) and not list(tmp_path.iterdir())
+
+
 def test_of_a_process_that_may_not_be_traced_gdb_says_why() -> None:
     text = "ptrace: Operation not permitted.\ncuda-log start: the recorder is not in this process\n"
     assert attached.why(text, was_ended=False) == "ptrace: Operation not permitted."

@@ -19,9 +19,11 @@ from gdbcuda.data_classes import replace
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.log.source import LogSource
+from gdbcuda.observe import ptracing
 from gdbcuda.shell.ab import recorded_run
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
 from gdbcuda.shell.ab.recorded_run import RecordedRun, RunPlan
+from gdbcuda.shell.gdb_words import require_python
 from gdbcuda.shell.hook_given import AUDIT, PRELOAD, PUT_BEFORE, hook_given
 from gdbcuda.shell.trace import starting
 from gdbcuda.text import output
@@ -48,6 +50,9 @@ def settings(words: Sequence[str]) -> dict[str, str]:
 
 def compared(wanted: AbOptions, words: Sequence[str], given: Mapping[str, str], allowed: Allowed) -> AbReport:
     way = STOPS if wanted.way == STOPS or (wanted.way == AUTO and not recorder_works(words[0])) else ""
+    if way == STOPS:
+        require_python()
+        ptracing.require()
     for hook in wanted.hook:
         hook_given(hook, (PRELOAD,) if way == STOPS else (PRELOAD, AUDIT))
     hooks = [None, *wanted.hook][-2:]

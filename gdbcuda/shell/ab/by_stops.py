@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from gdbcuda import elf
 from gdbcuda.compare.outcome import Outcome
 from gdbcuda.data_classes import replace
+from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.shell.gdb_words import gdb_words
 from gdbcuda.shell.hook_given import INJECTION, named_in
+from gdbcuda.text.printable import visible
 
 STATUS = re.compile(r"^gdbcuda ab: (?:(\d+)|void), (?:(\d+)|void)$", re.MULTILINE)
 OUT, ERR = "stdout", "stderr"
@@ -48,6 +50,8 @@ def of_program(gdb: Outcome, folder: str) -> Outcome:
         status = int(found[1])
     elif found and found[2]:
         status = SIGNALLED + int(found[2])
+    elif not gdb.late and not os.path.exists(os.path.join(folder, OUT)):
+        raise UserError(f"gdb has not started the program: {visible(gdb.stderr.strip()) or 'it does not say why'}")
     return replace(gdb, status=status, stdout=read(folder, OUT), stderr=read(folder, ERR))
 
 

@@ -19,6 +19,7 @@ from gdbcuda.files import places
 from gdbcuda.shell.ab import by_stops
 from gdbcuda.shell.ab.options import STOPS
 from gdbcuda.shell.inherited import signals_of_a_shell
+from gdbcuda.shell.run.started_program import startable
 from gdbcuda.shell.trace import starting
 
 SIGNALLED, KIB = 128, 1024
@@ -55,8 +56,9 @@ def run(plan: RunPlan, folder: str, stdin: str | None) -> RecordedRun:
     log = os.path.join(folder, CALLS)
     environment = {**os.environ, **plan.settings}
     if plan.way == STOPS:
-        words = by_stops.words(plan.words, plan.hook, folder, log, stdin)
-        outcome = to_its_end(words, environment, plan.limit, folder, None, ("gdb.out", "gdb.err"))
+        program = startable(plan.words, environment)
+        words = by_stops.words(program.words, plan.hook, folder, log, stdin)
+        outcome = to_its_end(words, program.environment, plan.limit, folder, None, ("gdb.out", "gdb.err"))
         return RecordedRun(plan, log, by_stops.of_program(outcome, folder))
     os.mkdir(log, 0o700)
     environment = starting.environment(environment, plan.hook, plan.last, [])

@@ -15,8 +15,10 @@ from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files.places import clone_or_cache, own_command, sourced_file
 from gdbcuda.files.preloadable import require_folder_for_preloading
+from gdbcuda.observe import ptracing
 from gdbcuda.shell.demo import folder
-from gdbcuda.shell.gdb_words import gdb_words
+from gdbcuda.shell.gdb_words import gdb_words, require_python
+from gdbcuda.text import output
 from gdbcuda.text.printable import typed, visible
 
 HERE = Path(__file__).resolve().parent
@@ -48,17 +50,21 @@ def run(wanted: DemoOptions) -> int:
     if wanted.real and not has_driver():
         raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
     gdb = [] if wanted.build_only else gdb_words()
+    if gdb:
+        require_python()
+        ptracing.require()
     where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
     require_folder_for_preloading(str(where))
     samples = f"the hook library, the stand-in driver and the samples in {visible(str(where))}/shim/build"
-    print(f"Building {samples} ...", flush=True)
+    output.hand_out(f"Building {samples} ...")
+    output.finish()
     folder.built(where, "demo")
     failed = play(gdb, where, "runtime_alloc", wanted.real) if gdb else 0
     if gdb and not failed and shutil.which("nvcc"):
         folder.built(where, "cuda")
         failed = play(gdb, where, "vector_add", wanted.real)
     if not failed:
-        print(next_steps(where))
+        output.hand_out(next_steps(where))
     return failed
 
 
@@ -74,7 +80,8 @@ def play(gdb: list[str], where: Path, program: str, real: bool) -> int:
     script = f"from gdbcuda.live.prompt.script import play; play({played!r}, {standin!r})"
     line = [*gdb, "-nx", "-q", "-batch", "-x", str(sourced_file()), "-ex", f"python {script}"]
     kept = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
-    print(flush=True)
+    output.hand_out("")
+    output.finish()
     return subprocess.run([*line, f"shim/build/sample/{program}"], cwd=where, env=kept, check=False).returncode
 
 

@@ -13,8 +13,11 @@ from typing import Any, NoReturn
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.shell.gdb_words import gdb_words
+from gdbcuda.observe import ptracing
+from gdbcuda.shell.gdb_words import gdb_words, require_python
 from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.inherited import require_open
+from gdbcuda.shell.run.started_program import Startable, startable
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
@@ -26,17 +29,21 @@ OF_GDB = ("LINES", "COLUMNS", "SHELL")  # it sets them for the program, or we do
 
 def run(command: str, hook: str, program: Sequence[str]) -> int:
     """To the program's end, as it ends; `UserError` where it does not begin."""
-    path = os.path.abspath(places.program(program[0]))
+    found = startable(program, os.environ)
+    ptracing.require()
+    require_open(0, 1, 2)
     with tempfile.TemporaryDirectory(prefix="gdbcuda-") as folder:
         result, log = os.path.join(folder, "result"), os.path.join(folder, "gdb")
         streams = [os.dup(one) for one in (0, 1, 2)]
         wanted = {
-            "command": command, "hook": hook_given(hook) if hook else "", "program": [path, *program[1:]],
+            "command": command, "hook": hook_given(hook) if hook else "", "program": found.words,
             "streams": streams, "variables": {one: os.environ[one] for one in OF_GDB if one in os.environ},
             "unset": [one for one in OF_GDB if one not in os.environ], "result": result,
         }  # fmt: skip
-        status = in_gdb(json.dumps(wanted), path, streams, log)
-        told = read(result) or {"problem": f"gdb has ended with {status}: {last_words(log)}"}
+        status, told = in_gdb(json.dumps(wanted), found, streams, log), read(result)
+        if told is None:
+            require_python()
+            raise UserError(f"gdb has ended with {status}: {last_words(log)}")
     if "problem" in told:
         raise UserError(told["problem"])
     for one in told["faults"]:
@@ -44,15 +51,17 @@ def run(command: str, hook: str, program: Sequence[str]) -> int:
     return end(told)
 
 
-def in_gdb(wanted: str, path: str, streams: Sequence[int], log: str) -> int:
+def in_gdb(wanted: str, found: Startable, streams: Sequence[int], log: str) -> int:
     """What is typed at the terminal is the program's, an interrupt too."""
     run = f"python from gdbcuda.live.faulting import batch; batch.run({wanted!r})"
-    words = [*gdb_words(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", "-ex", run, path]
+    environment = {**found.environment, "SHELL": SHELL}
+    words = [*gdb_words(), "-q", "-nx", "-batch", "-iex", f"source {places.sourced_file()}", "-ex", run]
+    words.append(found.words[0])
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with open(log, "wb") as file:
             return subprocess.run(words, stdout=file, stderr=file, pass_fds=streams, check=False,
-                                  env={**os.environ, "SHELL": SHELL}, preexec_fn=interruptible).returncode  # fmt: skip
+                                  env=environment, preexec_fn=interruptible).returncode  # fmt: skip
     finally:
         signal.signal(signal.SIGINT, before)
         for one in streams:
@@ -73,7 +82,7 @@ def read(path: str) -> dict[str, Any] | None:
 
 def last_words(log: str) -> str:
     with open(log, encoding="utf-8", errors="backslashreplace") as file:
-        return visible(" / ".join(file.read().split("\n")[-LAST_LINES:]))
+        return visible(" / ".join(file.read().rstrip("\n").split("\n")[-LAST_LINES:]))
 
 
 def line(one: dict[str, Any]) -> str:

@@ -35,6 +35,15 @@ def run(name: str, wanted: FaultyRunOptions, examples: Sequence[str]) -> int:
 
     at = wanted.words.index("--") if "--" in wanted.words else len(wanted.words)
     fault, program = wanted.words[:at], wanted.words[at + 1 :]
+    hook = wanted.hook or taken_out(fault, "--hook")
     if not fault or not program:
         raise UserError(f"name the fault, and the program behind --, for example: {examples[0]}")
-    return gdb_run.run(f"cuda-{name} {' '.join(fault)}", wanted.hook or "", program)
+    return gdb_run.run(f"cuda-{name} {' '.join(fault)}", hook, program)
+
+
+def taken_out(words: list[str], option: str) -> str:
+    """What stands behind the option, which is in no fault's words; both go."""
+    at = words.index(option) if option in words[:-1] else len(words)
+    given = "".join(words[at + 1 : at + 2])
+    del words[at : at + 2]
+    return given

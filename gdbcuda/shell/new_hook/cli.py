@@ -13,6 +13,7 @@ from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files.places import own_command, sourced_file
 from gdbcuda.files.preloadable import require_folder_for_preloading
+from gdbcuda.text import output
 from gdbcuda.text.printable import typed, visible
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -55,7 +56,7 @@ def run(wanted: NewHookOptions) -> int:
             (wanted.dir / file.name).write_text(file.read_text().replace("@NAME@", name))
     except OSError as problem:
         raise cannot(f"write into {wanted.dir}", problem) from None
-    print(next_steps(wanted.dir, name))
+    output.hand_out(next_steps(wanted.dir, name))
     return 0
 
 

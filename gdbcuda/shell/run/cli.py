@@ -13,6 +13,7 @@ from gdbcuda.command_line.options import Options, flag, option, options, rest
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.inherited import require_open
 
 _ABOUT = """\
 Starts the program under gdb, with the extension loaded and all processes that it starts: workers by fork and spawn, the
@@ -46,11 +47,14 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(wanted: RunOptions) -> int:
+    from gdbcuda.observe import ptracing
     from gdbcuda.shell.run import launchers, started_program, under_gdb
 
     words = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
     if not words:
         raise UserError(f"name the program behind --, for example: {_EXAMPLES[0]}")
+    ptracing.require()
+    require_open(0, 1, 2)
     is_batch = wanted.batch or not (sys.stdin.isatty() and sys.stdout.isatty())
     asked = [*commands(wanted)]
     program = started_program.startable(words, os.environ)

@@ -17,7 +17,7 @@ from typing import Callable
 
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
-from gdbcuda.shell.gdb_words import gdb_words
+from gdbcuda.shell.gdb_words import gdb_words, require_python
 from gdbcuda.shell.trace import recorded_processes, starting
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
@@ -48,6 +48,7 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         text = told_by_gdb(debugger, commands, lambda: bool(ended) or is_past(deadline))
         begun = BEGUN.search(text)
         if begun is None:
+            require_python()
             raise UserError(f"process {pid} is not recorded: {why(text, bool(ended), is_past(deadline))}")
         say(pid, int(begun[1]), folder, seconds, REMARKS.findall(text))
         if keep_all:
