@@ -26,10 +26,10 @@ def test_a_clone_fills_it_too(is_made, tmp_path: Path) -> None:
 
 
 def test_what_it_says_can_be_typed_and_shown(is_made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where = tmp_path / "my \x1b[31mdir"
+    where = tmp_path / "my;\x1b[31mdir"
     assert cli.run(cli.DemoOptions(dir=str(where), build_only=True)) == 0
     told = capsys.readouterr().out
-    assert "\x1b" not in told and "my \\x1b[31mdir/shim/build ..." in told
+    assert "\x1b" not in told and "my;\\x1b[31mdir/shim/build ..." in told
     program = next(line for line in told.splitlines() if line.startswith("A program")).partition(":")[2]
     assert len(shlex.split(program)) == 5  # LD_LIBRARY_PATH=... gdb -x FILE PROGRAM
 
