@@ -23,6 +23,7 @@ class OptionParser(argparse.ArgumentParser):
     advice = "{prog} --help"
     examples: Sequence[str] = ()
     words: Sequence[str] = ()
+    declared: Any = None  # the `Options` that it is made from
 
     def __init__(self, *positional: Any, **named: Any) -> None:
         super().__init__(*positional, **{"allow_abbrev": False, **named})

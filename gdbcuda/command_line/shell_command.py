@@ -31,7 +31,7 @@ def add_command(
     """``run`` gets an object of ``wanted`` and gives the exit status, None for 0. ``help`` is the line in the list of
     the commands; ``about`` stands above the command's own options, ``ending`` below."""
     parser: OptionParser = subparsers.add_parser(name, help=help, description=about, epilog=ending or None)
-    parser.examples = examples
+    parser.examples, parser.declared = examples, wanted
     wanted.add_to(parser)
     parser.set_defaults(run=lambda typed: running(run, wanted.read(vars(typed), examples)))
     return parser

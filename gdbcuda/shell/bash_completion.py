@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gdbcuda.command_line.options import Options
+from gdbcuda.command_line.options import Option, Options, Word
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.text import output
 
@@ -18,13 +18,14 @@ declare -A _gdbcuda_words=(
 {table}
 )
 _gdbcuda() {{
-    local word path=gdbcuda
+    local word words path=gdbcuda before=${{COMP_WORDS[COMP_CWORD-1]}}
     for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
         [[ $word != -- ]] || return  # what follows is the program's
         [[ -z ${{_gdbcuda_words["$path $word"]+there}} ]] || path+=" $word"
     done
     word=${{COMP_WORDS[COMP_CWORD]}}
-    COMPREPLY=($(compgen -W "${{_gdbcuda_words["$path"]}}" -- "$word"))
+    words=${{_gdbcuda_words["$path:$before"]-${{_gdbcuda_words["$path"]}}}}
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
     [[ $word == -* ]] || COMPREPLY=(${{COMPREPLY[@]/#-*/}})
 }}
 complete -o bashdefault -o default -F _gdbcuda gdbcuda"""
@@ -47,7 +48,7 @@ def run(wanted: Options) -> None:
 
 
 def table(parser: argparse.ArgumentParser, path: str = "gdbcuda") -> Iterator[tuple[str, list[str]]]:
-    """By the words that lead to it, what may come next: "gdbcuda log" has the views."""
+    """By the words that lead to it, what may come next: "gdbcuda log" has views, "gdbcuda trace:--with" its values."""
     words = list[str]()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -55,7 +56,19 @@ def table(parser: argparse.ArgumentParser, path: str = "gdbcuda") -> Iterator[tu
             for name, one in action.choices.items():
                 yield from table(one, f"{path} {name}")
         words += action.option_strings
-    yield path, words + topics(path)
+    first, of_options = choices(getattr(parser, "declared", None) or Options)
+    yield path, [*first, *words, *topics(path)]
+    for one in first:
+        yield f"{path} {one}", words
+    for place in (path, *(f"{path} {one}" for one in first)):
+        yield from ((f"{place}:{option}", [*values]) for option, values in of_options.items())
+
+
+def choices(declared: type[Options]) -> tuple[Sequence[str], dict[str, Sequence[str]]]:
+    """What the first word may be, and the value of each option, where these are few."""
+    first = next((part.kind.choices for part in declared.parts() if isinstance(part, Word)), ())
+    options = [part for part in declared.parts() if isinstance(part, Option) and part.kind.choices]
+    return first, {name: part.kind.choices for part in options for name in (part.name, part.short) if name}
 
 
 def topics(path: str) -> list[str]:

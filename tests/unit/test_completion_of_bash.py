@@ -9,8 +9,10 @@ import subprocess
 
 import pytest
 
+from gdbcuda.ide.ide_plan import names
 from gdbcuda.manual.pages import pages
 from gdbcuda.shell import cli
+from gdbcuda.shell.observers.options import WAYS
 
 ASK = """{script}
 COMP_WORDS=({words})
@@ -47,7 +49,16 @@ def test_what_is_behind_a_command(script: str) -> None:
     assert offered(script, "help", "") == list(pages())
 
 
-@pytest.mark.parametrize("words", [["check", ""], ["log", "show", ""], ["gdb", ""], ["run", "--", "--"]])
+def test_what_a_word_may_be(script: str) -> None:
+    assert offered(script, "ide", "") == [*names()]
+    assert offered(script, "ide", "vscode", "--prog") == ["--program", "--program-there"]
+    assert offered(script, "trace", "--with", "") == [*WAYS]
+    assert offered(script, "log", "show", "calls.jsonl", "--color", "a") == ["always", "auto"]
+
+
+@pytest.mark.parametrize(
+    "words", [["ide", "vim", ""], ["check", ""], ["log", "show", ""], ["gdb", ""], ["run", "--", "--"]]
+)
 def test_where_bash_offers_files(script: str, words: list[str]) -> None:
     """They are bash's own; what stands behind -- is the program's."""
     assert offered(script, *words) == []
