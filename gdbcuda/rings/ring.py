@@ -69,7 +69,8 @@ class Record(NamedTuple):
 class Ring:
     """What has been read of a thread. ``clock``: ticks and nanoseconds, twice; ``waiting``: positions of calls that had
     not returned; ``lost``: records that were overwritten before they were read; ``gaps``: the positions behind those
-    that are missing, in order; ``records``: how many there is room for, 0 where nobody knows."""
+    that are missing, in order; ``records``: how many there is room for, 0 where nobody knows; ``own``: return addresses
+    in the recorder."""
 
     address: int
     lwp: int = 0
@@ -81,6 +82,7 @@ class Ring:
     unwritten: set[int] = field(default_factory=set)
     gaps: list[int] = field(default_factory=list)
     records: int = 0
+    own: set[int] = field(default_factory=set)
 
     def has_gap_between(self, earlier: int, later: int) -> bool:
         at = bisect_right(self.gaps, earlier)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Container, Iterable, Iterator
-from typing import Any
+from typing import Any, Callable
 
 from gdbcuda import api, decode
 from gdbcuda.calls import record
@@ -71,6 +71,8 @@ class ThreadCalls:
         around = self.open[-1].call if self.open else None
         call = begin(known[one.function], one, start, self.ring, table)
         call.depth = len(self.open)
+        if one.back in self.ring.own:
+            set_tail_caller(call, around)
         self.open.append(OpenRecord(one, call))
         if one.left is None:
             self.waiting[one.position] = self.open[-1]
@@ -146,6 +148,16 @@ def calls(
     return numbered(ThreadCalls(found).add(records, known, table), number)
 
 
+def backs(found: Iterable[tuple[Ring, Iterable[Record]]], is_own: Callable[[int], bool]) -> set[int]:
+    """Where these calls return to. What of it is the recorder's the rings are told."""
+    others: set[int] = set()
+    for ring, records in found:
+        every = {one.back for one in records}
+        ring.own |= {back for back in every - others if is_own(back)}
+        others |= every - ring.own
+    return others
+
+
 def of_roles(
     records: Collection[Record], known: dict[int, RecordedFunction], roles: Container[str]
 ) -> Iterator[tuple[api.Function, list[bytes | None]]]:
@@ -166,6 +178,13 @@ def begin(known: RecordedFunction, one: Record, start: float, found: Ring, table
     call.stack = [one.back, *outer] if outer else []
     call.entered = known, one, table
     return call
+
+
+def set_tail_caller(call: Call, around: Call | None) -> None:
+    """The function around has jumped to this one, which returns to its caller by way of the recorder. (0: unknown)"""
+    call.caller = around.caller if around is not None else 0
+    outer = call.stack[1:]
+    call.stack = [call.caller, *outer[outer[:1] == [call.caller] :]] if call.stack and call.caller else []
 
 
 def finish(call: Call, known: RecordedFunction, one: Record, end: float, table: api.Table) -> None:

@@ -88,6 +88,14 @@ def test_an_indirect_function_beside_the_driver_s(scenario: Scenario, compile_c,
     assert re.findall(r"T1  (\w+) +cuMemAlloc_v2\(", text)[:4] == layers and "not in CUresult" not in text
 
 
+def test_who_says_what_an_indirect_function_stands_for_is_not_recorded(local: Scenario, compile_c) -> None:
+    """In a stripped hook library gdb knows it by the function's name."""
+    hook = compile_c("libindirect.so", DRIVER_TOO, "-shared", "-s")
+    text = local.run("test_alloc", "cuda-log start cuMemAlloc", "RUN", "cuda-log show", hook=hook)
+    sizes = re.findall(r"T1  hook +cuMemAlloc_v2\(.*?bytesize=(\d+)", text)
+    assert sizes == [str(1 << 26), str((1 << 30) + 1), str(3 << 30)], text
+
+
 CALLED_BEFORE = """
 int cuMemAlloc_v2(unsigned long long *dptr, unsigned long bytesize);
 void half(void) { __asm__ volatile(""); }

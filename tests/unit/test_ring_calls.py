@@ -128,6 +128,18 @@ def test_every_function_can_be_recorded() -> None:
             raise AssertionError(symbol) from fault
 
 
+def test_what_a_recorded_function_jumps_to_is_called_by_its_caller() -> None:
+    """It returns into the recorder. Where the call around it is not known, nobody is."""
+    outer, inner = one(1, ALLOC, 1000, 2000, 0x7000), one(2, FREE, 1200, 1300, 0x6000)._replace(back=0x9999)
+    found = replace(RING, own=set())
+    assert ring_calls.backs([(found, [outer, inner])], lambda back: back == 0x9999) == {0x4321}
+    stacked = [one._replace(callers=(0x4321, 0x5555)) for one in (outer, inner)]
+    calls = ring_calls.calls(found, stacked, KNOWN, TABLE)
+    assert [call.caller for call in calls] == [0x4321, 0x4321] and calls[1].stack == [0x4321, 0x5555]
+    (alone,) = ring_calls.calls(found, stacked[1:], KNOWN, TABLE)
+    assert (alone.caller, alone.stack) == (0, [])
+
+
 def test_a_ring_that_is_read_now_and_then() -> None:
     """Begins and ends are counted from the same moment; a return that comes later ends the call that was told of."""
     thread = ring_calls.ThreadCalls(RING, epoch=4.0)

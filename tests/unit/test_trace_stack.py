@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -53,6 +54,24 @@ def test_through_a_hook_library_without_the_recorder(trace: Trace, nested: Path,
     below = functions(calls[1])
     assert below[-8:-1] == ["inner", *["middle"] * 6] or "inner" in below
     assert "libgdbcuda-trace.so" not in str(calls[1]["stack"])
+
+
+TAIL_CALLS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuInit(unsigned flags) { return ((int (*)(unsigned))dlsym(RTLD_NEXT, "cuInit"))(flags); }
+"""
+
+
+def test_what_a_hook_library_jumps_to_is_called_by_its_caller(trace: Trace, nested: Path, tmp_path: Path) -> None:
+    """And not by the recorder, to which it returns."""
+    (tmp_path / "h.c").write_text(TAIL_CALLS)
+    subprocess.run(["gcc", "-O2", "-fPIC", "-shared", "h.c", "-o", "h.so"], cwd=tmp_path, check=True)
+    found = trace(nested, options=("--stack", "4", "--hook", str(tmp_path / "h.so")))
+    calls = found.calls()
+    assert [(call["layer"], functions(call)[0]) for call in calls] == [("hook", "inner"), ("driver", "inner")]
+    assert "gdbcuda" not in str([call["stack"] for call in calls])
+    assert len(re.findall("by inner at n.c:3", found.log("show").stdout)) == 2
 
 
 def test_what_has_no_frame_pointers_makes_no_nonsense(trace: Trace, shim: Path, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ class CoreCalls(LogNotes):
         self.wish = RecordWish(frozenset(one.function.symbol for one in known.values()))
         self.note_lost(never_there)
         self.note("unseen", BEFORE, {"name": BEFORE})
+        ring_calls.backs(found, process.in_own_code)
         calls = self.calls(found, known, number)
         for back in {call.caller for call in calls if call.caller is not None}:
             self.place(code_places.caller(back))

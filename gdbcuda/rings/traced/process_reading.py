@@ -58,6 +58,7 @@ class ProcessReading:
         self.places = CodeOfProcess(process)
         self.known = self.known_functions()
         self.answers: set[int] = set()  # that were handed out
+        self.own_backs: set[int] = set()  # return addresses in the recorder
         self.gap_until = 0.0  # seconds of CLOCK_MONOTONIC: before that, calls are missing
         self.key = {"inferior": number, "pid": process.pid}
         self.joined: dict[int, JoinedCall] = {}  # to work of a GPU, by place
@@ -80,7 +81,8 @@ class ProcessReading:
             one.look_through(seen, told)  # the other half of the work is to make calls of them
             some = some or bool(one.count)
             self.say_what_is_missing(one)
-        for details in self.places.details(seen.found):
+        self.own_backs = set(filter(self.places.is_recorders, seen.found))
+        for details in self.places.details(seen.found - self.own_backs):
             self.note("place", **details)
         self.say_what_was_missed()
         if self.process.threads_without_file:
@@ -92,7 +94,7 @@ class ProcessReading:
 
     def thread_calls(self, one: ThreadFile) -> ThreadCalls:
         found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, self.rate), gaps=one.gaps,
-                          records=one.places)  # fmt: skip
+                          records=one.places, own=self.own_backs)  # fmt: skip
         return ThreadCalls(found, self.epoch)
 
     def begun(self, one: ThreadFile, told: Progress, problems: Counter[str]) -> Iterator[tuple[Record, Call]]:

@@ -37,6 +37,10 @@ class CodeOfProcess:
         at = bisect_right(self.starts, address) - 1
         return self.objects[at] if at >= 0 and address - self.starts[at] < FARTHEST else None
 
+    def is_recorders(self, address: int) -> bool:
+        one = self.object_at(address)
+        return one is not None and os.path.basename(one.file) in (places.TRACER, places.AGENT)
+
     def layer(self, one: LoadedObject | None) -> str:
         """A library that is none of the vendor's and implements what was called is a hook library."""
         if one is None or one in self.process.hooks:
@@ -85,7 +89,7 @@ class CodeOfProcess:
             one = self.object_at(address)
             if one is None or not self.code_of(one).holds(address - one.address - 1):
                 break
-            if os.path.basename(one.file) != places.TRACER:
+            if not self.is_recorders(address):
                 kept.append(address)
         return kept
 

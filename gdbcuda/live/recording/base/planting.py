@@ -32,7 +32,8 @@ def spots(linkage: Linkage, wanted: Set[str], places: tuple[str, ...]) -> Iterat
     file = this_snapshot.file_of(linkage)
     rows = sorted(linkage.symbols.defined(wanted).items())
     found = {one.address: name for name, versions in rows for one in versions if not one.is_indirect}
-    found.update(hidden(linkage, file, wanted - set(found.values())))
+    indirect = {name for name, versions in rows if any(one.is_indirect for one in versions)}
+    found.update(hidden(linkage, file, wanted - indirect - set(found.values())))
     found.update(answers(linkage, wanted))
     for address, name in found.items():
         is_within = linkage.image.holds(address)

@@ -194,7 +194,7 @@ class RingRecorder(LogNotes):
         missed = entry_patches.take_missed(state.patches)
         self.note_missed(state.spots[at].symbol for at in missed if at in state.spots)
         self.meet_threads(state)
-        for back in {one.back for _, records in found for one in records}:
+        for back in ring_calls.backs(found, process.in_own_code):
             if ("place", back) not in self.noted():
                 self.place(code_places.caller(back))
         state.pythons.read({one.callers[0] for _, records in found for one in records if one.callers}, self.script)
