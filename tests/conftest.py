@@ -16,6 +16,8 @@ from gdbcuda.remote import vector_registers
 # What a shell starts behind `&` ignores Ctrl-C, and so does all that it starts: there tests would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and every gdb below it: none would end by it
+# A folder with the machine's own driver, there before all others: the driver of the tests is the one that they name.
+os.environ.pop("LD_LIBRARY_PATH", None)
 # An older gdbserver changes a program at its stops, without us too. What tests run through it ends as it does alone.
 os.environ.setdefault(vector_registers.TUNABLES, vector_registers.WITHOUT_AVX512)
 

@@ -19,12 +19,13 @@ $(STANDIN)/libcudart.so: $(STANDIN)/libcudart.so.13
 
 # $(call standin_library,FILE,DIRECTORY of its sources,CUDA version,compiler arguments,linker arguments)
 # Each library has a room of its own: the header of its version, what is generated, its objects. Functions begin as the
-# vendor's do, with the frame pointer: hook libraries that overwrite entries know how to move that.
+# vendor's do, with the frame pointer: hook libraries that overwrite entries know how to move that (Ubuntu's compiler
+# would put an endbr64 in front).
 define standin_library
 $(1)_ROOM := $(STANDIN)/room/$(1)
 $(1)_SOURCES := $$(wildcard standin/$(2)/*.c)
 $(1)_OBJECTS := $$(patsubst standin/%.c,$$($(1)_ROOM)/%.o,$$($(1)_SOURCES) $$(STANDIN_COMMON))
-$(1)_COMPILE = $$(CC) -I$$($(1)_ROOM) -Istandin $$(CFLAGS) -fvisibility=hidden $(4) -c $$< -o $$@
+$(1)_COMPILE = $$(CC) -I$$($(1)_ROOM) -Istandin $$(CFLAGS) -fvisibility=hidden -fcf-protection=none $(4) -c $$< -o $$@
 
 $$($(1)_ROOM)/gdbcuda_api.h: $$(API_SOURCES)
 	@mkdir -p $$(@D)/$(2) $$(@D)/common

@@ -16,7 +16,7 @@ from gdbcuda.check.registry import load_checks
 
 SAID = (Path(__file__).parent / "check_cases" / "said.txt").read_text().splitlines()
 # What other compilers, C libraries and API tables number otherwise; a name's own digits stay.
-NUMBER = re.compile(r"(?<![\w.-])(0x)?[\da-f]*\d[\d.]*(?!\w)|(?<=GLIBC_)[\d.]+|(?<=\+)0x[\da-f]+|(?<=-O)\d")
+NUMBER = re.compile(r"(?<![\w.-])(0x[\da-f]+|[\da-f]*\d[\d.]*)(?!\w)|(?<=GLIBC_)[\d.]+|(?<=\+)0x[\da-f]+|(?<=-O)\d")
 PLACES = ((r"/\S*/libc\.so\.6", "LIBC"), (r"(substitute-path FOLDER) \S+", r"\1 HERE"),
           (platform.machine().replace("_", "-"), "HOST"))  # fmt: skip
 
