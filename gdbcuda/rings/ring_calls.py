@@ -1,7 +1,8 @@
 """From the records of a ring to calls: which is inside which, when, and what was said and answered.
 
 Records of a thread are in the order of their entries. A call ends at its return, or, where longjmp or an exception left
-it, when a later one begins that is not deeper in the stack. Where records are missing in between, nobody knows.
+it, when a later one begins that is not as deep in the stack as what it calls is. Where records are missing in between,
+nobody knows.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from gdbcuda.calls.record import Call
 from gdbcuda.data_classes import dataclass, field
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.rings.ring_functions import RecordedFunction, RingCall, arguments
-from gdbcuda.rings.ring_layout import IS_PYTHON
+from gdbcuda.rings.ring_layout import FRAME, IS_PYTHON, WORD
 from gdbcuda.rings.ring_words import Words
 
 NANOSECONDS = 1e9
+IN_A_CALL = (FRAME["SIZE"] - FRAME["SLOT"] + 2) * WORD  # bytes of stack that it takes at least before it calls
 UNNUMBERED = -1  # a call that nobody was told of
 
 
@@ -97,7 +99,7 @@ class ThreadCalls:
         while self.open:
             outer = self.open[-1].record
             is_behind_gap = outer.left is None and self.ring.has_gap_between(outer.position, following.position)
-            is_around = outer.top > following.top if outer.left is None else outer.left > following.entered
+            is_around = outer.top - IN_A_CALL >= following.top if outer.left is None else outer.left > following.entered
             if is_around and not is_behind_gap:
                 return
             call = self.open.pop().call

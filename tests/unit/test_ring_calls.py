@@ -89,6 +89,13 @@ def test_what_was_left_without_a_return_ends_at_the_next_call() -> None:
     assert found[0].end == found[2].start
 
 
+@pytest.mark.parametrize("deeper, depth", [(72, 0), (80, 1)])
+def test_what_is_in_a_call_is_below_all_that_it_takes_of_the_stack(deeper: int, depth: int) -> None:
+    """The return address of what it calls, and the frame in front of that, are there while it is under way."""
+    found = calls(one(1, ALLOC, 1000, None, 0x7000), one(2, FREE, 1200, 1300, 0x7000 - deeper))
+    assert found[1].depth == depth
+
+
 def test_what_is_under_way_is_still_open() -> None:
     found = calls(one(1, ALLOC, 1000, None, 0x7000), one(2, FREE, 1200, 1300, 0x6000))
     assert [(call.depth, call.ended) for call in found] == [(0, record.STILL_OPEN), (1, "")]
