@@ -205,3 +205,24 @@ def test_files_are_kept_of_processes_of_this_machine_alone(local: Scenario, tmp_
     text = local.run(None, connect, f"cuda-log start --fast --keep {tmp_path / 'log'}", "kill", hook=None)
     assert "--keep is of processes of this machine: there, type  gdbcuda trace -p PID" in text, text
     assert not (tmp_path / "log").exists()
+
+
+EXECUTES = """#include <unistd.h>
+int cuDriverGetVersion(int *);
+int main(int count, char **words) {
+    int version = count;
+    while (access(words[1], F_OK)) { cuDriverGetVersion(&version); usleep(2000); }
+    return execl("/bin/sleep", "sleep", "60", NULL);
+}
+"""
+
+
+def test_what_it_executes_is_said_not_to_be_recorded(shim: Path, compile_c, tmp_path: Path) -> None:
+    """It does so as soon as its first calls are in the folder."""
+    program = compile_c("executes", EXECUTES, str(shim / "standin/libcuda.so.1"))
+    environment = {"LD_LIBRARY_PATH": str(shim / "standin")}
+    with subprocess.Popen([program, tmp_path / "calls/processes"], env=environment) as process:
+        done = gdbcuda("trace", "-p", process.pid, "--for", "500ms", "-o", tmp_path / "calls")
+        process.kill()
+    said = f"process {process.pid} has executed another program meanwhile, whose calls are not recorded\n"
+    assert done.returncode == 0 and done.stderr.endswith(said), done

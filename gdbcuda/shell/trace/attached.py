@@ -58,6 +58,8 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
             time.sleep(LOOKS_APART)
         for one in recorded_processes.each(folder):
             told_by_gdb(debugger, [f"attach {one}", "cuda-log stop"], lambda: False, ["-iex", "set auto-solib-add off"])
+    if recorded_processes.has_lost_library(pid):
+        output.complain(f"gdbcuda: process {pid} has executed another program meanwhile, whose calls are not recorded")
     if not any(map(PROCESS.fullmatch, os.listdir(folder))):
         output.complain(f"gdbcuda: nothing was recorded: process {pid} has made no call of these functions meanwhile")
     return 0

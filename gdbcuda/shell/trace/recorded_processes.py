@@ -29,11 +29,24 @@ def writing_into(folder: str) -> Iterator[int]:
             yield int(name)
 
 
+def has_lost_library(pid: int) -> bool:
+    """What it has executed since is another program."""
+    try:
+        return lines_of_library(pid) == [] and bool(os.readlink(f"/proc/{pid}/exe"))  # none in one that has ended
+    except OSError:
+        return False
+
+
+def lines_of_library(pid: int) -> list[list[str]]:
+    """Of its mappings."""
+    with open(f"/proc/{pid}/maps", errors="replace") as file:
+        return [line.split() for line in file if line.rstrip().endswith(f"/{places.AGENT}")]
+
+
 def base_of_library(pid: int) -> int | None:
     """None where it is not there, or not ours to see."""
     try:
-        with open(f"/proc/{pid}/maps", errors="replace") as file:
-            first = next((line.split() for line in file if line.rstrip().endswith(f"/{places.AGENT}")), None)
+        first = next(iter(lines_of_library(pid)), None)
     except OSError:
         return None
     return int(first[0].partition("-")[0], 16) - int(first[2], 16) if first is not None else None
