@@ -86,6 +86,28 @@ def test_run_again_and_executed_again(local: Scenario, compile_c) -> None:
     assert "40 calls kept" in text, text
 
 
+OWN_ENVIRONMENT = """
+#include <unistd.h>
+int cuDriverGetVersion(int *);
+int main(int count, char **words)
+{
+    char path[] = "LD_LIBRARY_PATH=PLACE", more[] = "more", *next[] = {words[0], more, NULL}, *own[] = {path, NULL};
+    int version;
+    cuDriverGetVersion(&version);
+    return count == 1 ? execve("/proc/self/exe", next, own) : 0;
+}
+"""
+
+
+def test_a_program_that_is_executed_without_our_library(local: Scenario, compile_c) -> None:
+    """Nobody has named it in its environment."""
+    source = OWN_ENVIRONMENT.replace("PLACE", str(local.shim / "standin"))
+    program = compile_c("own", source, str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, "cuda-log start --fast cuDriverGetVersion", "RUN", "cuda-log summary")
+    said = "a program without libgdbcuda.so, as one with an environment of its own: no call of own is recorded"
+    assert "exited normally" in text and f"\ncuda-log: {said}\n" in text and f"\n{said}." in text, text
+
+
 ENDS = """
 #include <signal.h>
 #include <sys/syscall.h>

@@ -108,6 +108,8 @@ def not_kept() -> str:
     for (kind, _), (_, details) in kept.lines.items():
         if kind == references.LOST:
             unread[details["name"]] += details["calls"]
+        if kind == references.MISSING:
+            found.append(f"{details['what']}.")
     why_none = fast.careful_text(call_log.SESSION.recorder) if not kept.calls else ()
     return "\n".join([*found, *fast.lost_text(unread), *why_none])
 

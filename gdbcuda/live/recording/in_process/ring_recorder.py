@@ -31,7 +31,7 @@ from gdbcuda.live.patching.trampoline_space import RecordedEntry
 from gdbcuda.live.recording.base.footprint import RecordWish
 from gdbcuda.live.recording.base.log_notes import NAME_KERNELS, LogNotes, objects_with
 from gdbcuda.live.recording.entries import entry_patches, recorded_guards, taken_bytes
-from gdbcuda.live.recording.in_process import kept_folder, near_pages, sandboxes
+from gdbcuda.live.recording.in_process import kept_folder, near_pages, sandboxes, without_library
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
 from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
@@ -72,7 +72,7 @@ class RingRecorder(LogNotes):
     def plant_in(self, linkage: Linkage) -> None:
         state = self.processes()
         if state.reader is None and not self.begin_in(state):
-            return
+            return without_library.tell(self, linkage)
         sandboxes.look_out(state, self.on_last_call)
         sandboxes.tell_who_is_looked_on(state, kept_folder.is_here(self.wish.folder))
         state.plan(linkage, self.wish)
