@@ -126,7 +126,8 @@ def version(program: str) -> str:
 def pytest(program: str, path: str, report: Path, more: list[str]) -> None:
     jobs = os.environ.get("GDBCUDA_TEST_JOBS") or str(os.cpu_count())
     paths = () if any((ROOT / word.partition("::")[0]).exists() for word in more) else TESTS
-    line = [sys.executable, "-m", "pytest", "-q", "-n", jobs, f"--junitxml={report}", *paths, *more]
+    workers = [] if jobs == "1" else ["-n", jobs]  # one worker would collect all that pytest has just collected
+    line = [sys.executable, "-m", "pytest", "-q", *workers, f"--junitxml={report}", *paths, *more]
     subprocess.run(line, cwd=ROOT, stdout=sys.stderr, check=False,
                    env={**os.environ, "GDBCUDA_GDB": program, "PATH": path, "TMPDIR": str(report.parent)})  # fmt: skip
 
