@@ -51,6 +51,7 @@ def is_before_13() -> bool:
     return "lists False" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
 
 
+@functools.cache
 def version() -> str:
     return subprocess.run([GDB, "--version"], capture_output=True, text=True, check=True).stdout
 
