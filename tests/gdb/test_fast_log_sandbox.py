@@ -82,6 +82,42 @@ def test_a_program_that_catches_sigtrap(local: Scenario, compile_c, tmp_path: Pa
     assert f"{1 if how == 'strict' else 101} calls kept" in text, text
 
 
+MAY_CONFINE_ITSELF = """
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int cuGetProcAddress_v2(const char *symbol, void **found, int version, unsigned long flags, int *status);
+static __attribute__((noinline)) long raw(long number)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
+    return result;
+}
+static __attribute__((noinline)) void begin(void)
+{
+    signal(SIGTRAP, _exit);
+}
+int main(void)
+{
+    void *found;
+    int status;
+    begin();
+    for (int i = 0; i < 100; i++)
+        cuGetProcAddress_v2("cuInit", &found, 12000, 0, &status);
+    return raw(SYS_getppid) > 0 ? 7 : 0;
+}
+"""
+
+
+def test_a_program_that_catches_sigtrap_and_makes_all_system_calls_itself(local: Scenario, compile_c) -> None:
+    """Go's do. Its threads that have made no call are recorded too, though nobody has looked on before."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    program = compile_c("program", MAY_CONFINE_ITSELF, str(hook), f"-Wl,-rpath,{hook.parent}")
+    text = local.run(program, "tbreak begin", "RUN", "finish", FAST, "continue", "cuda-log", hook=hook)
+    assert "exited with code 07" in text and "100 calls kept" in text, text
+    assert "system calls past libc" not in text, text
+
+
 BUSY = """
     for (int i = 0; i < 1000; i++)
         raw(SYS_getppid, 0, 0, 0);
