@@ -294,6 +294,13 @@ static word object_again(const struct trace *trace, word address, const char *te
     return 0;
 }
 
+/* Others are only worth reading beside calls. */
+static int is_worth_a_file(word kind)
+{
+    return kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE || kind == A_WRITTEN_SLOT ||
+           kind == A_WRITTEN_ENTRY;
+}
+
 word trace_entry(struct trace *trace, word kind, word number, word address, word object, const char *text)
 {
     word again = kind == AN_OBJECT ? object_again(trace, address, text) : 0;
@@ -304,7 +311,7 @@ word trace_entry(struct trace *trace, word kind, word number, word address, word
     __atomic_store_n(&trace->entries[index][ENTRY_KIND], kind, __ATOMIC_SEQ_CST);
     if (trace->confined)
         write_entry_in_memory(trace, index);
-    else if (kind == A_FUNCTION || kind == A_FILTER || kind == A_THREAD_WITHOUT_FILE ? trace_process_file(trace) : trace->file != 0)
+    else if (is_worth_a_file(kind) ? trace_process_file(trace) : trace->file != 0)
         write_entry_later(trace, index);
     return index + 1;
 }

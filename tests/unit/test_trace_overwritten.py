@@ -86,9 +86,13 @@ def test_what_it_is_given_may_be_moved(trace: Trace, tmp_path: Path, copied: int
     assert "the beginning of 1 function of libcuda.so.1 has been overwritten" in found.log("summary").stderr
 
 
-def test_a_function_in_a_slot_of_the_programs_is_said_to_be_missing(trace: Trace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where, calls", [((), 3), (("--in", "hook"), 0)])
+def test_a_function_in_a_slot_of_the_programs_is_said_to_be_missing(
+    trace: Trace, tmp_path: Path, where: tuple[str, ...], calls: int
+) -> None:
     """Nobody asks for it, so the loader leads no call of it to the recorder; what it calls in turn is there."""
-    found = trace("test_alloc", options=("--hook", str(preloaded(tmp_path, WRITES_A_SLOT))))
-    assert found.done.returncode == 0 and found.counts()["cuMemAlloc_v2"] == 3
+    hook = preloaded(tmp_path, WRITES_A_SLOT)
+    found = trace("test_alloc", options=("--hook", str(hook), *where), LD_BIND_NOW="1")
+    assert found.done.returncode == 0 and found.counts()["cuMemAlloc_v2"] == calls
     said = "1 function of libpatcher.so could not be recorded, which it has written into slots that others call through"
     assert f"{said}: cuMemAlloc_v2" in found.log("summary").stderr

@@ -90,7 +90,7 @@ class ProcessReading:
         if some:
             self.log.problems.update(WITHOUT.format(name) for name in sorted(self.process.past_libc))
             self.log.problems.update(PAST_PLT.format(name) for name in sorted(self.process.past_plt))
-            self.log.problems.update(what_passed_by(self.process))
+        self.log.problems.update(what_passed_by(self.process))
 
     def thread_calls(self, one: ThreadFile) -> ThreadCalls:
         found = ring.Ring(0, one.lwp, self.process.pid, with_rate(one.clock, self.rate), gaps=one.gaps,
