@@ -24,3 +24,12 @@ def test_who_ends_it_early_is_told_nothing_of_the_program() -> None:
     assert attached.why("", was_ended=True).startswith("this ended before gdb")
     assert attached.why("", was_ended=False, was_late=True) == "gdb saw no call of the API in this time"
     assert attached.why(f"gdbcuda: {MISSING}", was_ended=False, was_late=True) == MISSING
+
+
+def test_calls_that_could_not_be_noted_are_not_said_never_to_have_been_made() -> None:
+    """What the recorder says of a program that may confine itself is passed on, and heeded at the end."""
+    careful = "What pointers lead to, and threads that had made no call, are not recorded: train makes system calls."
+    remarks = attached.REMARKS.findall(f"Recording 3 functions, 5 places.\n{careful}\n{DETACHED}")
+    assert remarks == [careful]
+    assert attached.why_nothing(7, remarks).startswith("no thread of process 7 had made a call before")
+    assert attached.why_nothing(7, []) == "process 7 has made no call of these functions meanwhile"

@@ -28,7 +28,8 @@ LONGEST_END = 120  # seconds that gdb may take
 OURS = re.compile(r"^cuda-log (?:start|detach): (.*)", re.MULTILINE)
 BEGUN = re.compile(r"^(\d+) functions go on being recorded", re.MULTILINE)
 NOT_LOADED = re.compile(r"^gdbcuda: (missing .*)", re.MULTILINE)
-REMARKS = re.compile(r"^Not recorded: .*", re.MULTILINE)
+THREADS = "threads that had made no call"
+REMARKS = re.compile(rf"^(?:Not recorded: .*|.*{THREADS}, are not recorded: .*)", re.MULTILINE)
 GDBS = re.compile(r"^(?:ptrace|Could not attach|.*: No such|.*[Nn]ot permitted).*", re.MULTILINE)
 REFUSED = re.compile(r"^(?:ptrace|Could not attach).*", re.MULTILINE)  # then the rest is not of the process
 PROCESS = re.compile(r"(\d+)-\d+\.process")
@@ -50,7 +51,8 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         if begun is None:
             require_python()
             raise UserError(f"process {pid} is not recorded: {why(text, bool(ended), is_past(deadline))}")
-        say(pid, int(begun[1]), folder, seconds, REMARKS.findall(text))
+        remarks = REMARKS.findall(text)
+        say(pid, int(begun[1]), folder, seconds, remarks)
         if keep_all:
             starting.keep_all(folder, pid)
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -61,8 +63,14 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
     if recorded_processes.has_lost_library(pid):
         output.complain(f"gdbcuda: process {pid} has executed another program meanwhile, whose calls are not recorded")
     if not any(map(PROCESS.fullmatch, os.listdir(folder))):
-        output.complain(f"gdbcuda: nothing was recorded: process {pid} has made no call of these functions meanwhile")
+        output.complain(f"gdbcuda: nothing was recorded: {why_nothing(pid, remarks)}")
     return 0
+
+
+def why_nothing(pid: int, remarks: Sequence[str]) -> str:
+    if any(THREADS in one for one in remarks):
+        return f"no thread of process {pid} had made a call before, or none of those has made one meanwhile"
+    return f"process {pid} has made no call of these functions meanwhile"
 
 
 def say(pid: int, count: int, folder: str, seconds: float | None, remarks: Sequence[str]) -> None:
