@@ -37,12 +37,8 @@ def sweep(event: object = None) -> None:
         is_dead = is_killed(one.pid) and not runs(one)
         if is_dead or is_gone(one):
             SAID.of(one).append(True)
-            end = "kill" if is_alone() else f"kill inferiors {one.num}"
+            end = f"kill inferiors {one.num}" if inferiors.are_several() else "kill"
             console.write((KILLED if is_dead else GONE).format(one.pid, end))
-
-
-def is_alone() -> bool:
-    return len(gdb.inferiors()) == 1
 
 
 def runs(inferior: gdb.Inferior) -> bool:
@@ -61,4 +57,4 @@ def is_gone(inferior: gdb.Inferior) -> bool:
     """(gdb before 12 has no connections. Of one of several it may tell the end with the next command.)"""
     connection = getattr(inferior, "connection", None)
     is_local = connection is not None and connection.type == "native" and os.path.exists("/proc/self")
-    return is_local and is_alone() and not os.path.exists(f"/proc/{inferior.pid}")
+    return is_local and not inferiors.are_several() and not os.path.exists(f"/proc/{inferior.pid}")
