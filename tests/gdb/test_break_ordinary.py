@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from scenario import Scenario
+import pytest
+from scenario import ROOT, Scenario
 from test_break import enabled_rows
 
 
@@ -54,3 +55,17 @@ def test_the_stop_names_the_breakpoint_whose_condition_was_true(scenario: Scenar
     )
     found = re.findall(r"^Breakpoint (\d)  hook .*bytesize=(\d+)", text, re.MULTILINE)
     assert found == [("1", "67108864"), ("2", "1073741825"), ("2", "3221225472")]
+
+
+@pytest.mark.parametrize("guard", ["on", "off"])
+def test_a_function_that_the_compiler_has_parted(local: Scenario, compile_c, guard: str) -> None:
+    """gcc makes a function of what is behind an early return, and puts it back: gdb has a second place there."""
+    template = ROOT / "gdbcuda" / "shell" / "new_hook" / "template"
+    source = '#include "hook.c"\n#include "resolve.c"\n'
+    hook = compile_c("libparted.so", source, "-shared", "-O2", f"-I{template}", "-ldl")
+    words = ("cuda-break cuMemAlloc if bytesize > 1G", "RUN", "continue", "info breakpoints")
+    text = local.run("test_alloc", f"set cuda-guard {guard}", *words, hook=hook)
+    sizes = re.findall(r"^Breakpoint 1  hook libparted.so  cuMemAlloc_v2\(.*bytesize=(\d+)", text, re.MULTILINE)
+    assert sizes == ["1073741825", "3221225472"], text
+    places = re.findall(r"^1\.\d +([yn]) .* in cuMemAlloc_v2 at \S*hook.c:", text, re.MULTILINE)
+    assert places[:1] == ["y"] and set(places[1:]) <= {"n"}, text

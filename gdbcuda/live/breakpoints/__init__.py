@@ -193,7 +193,8 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
     for place in places:
         is_meant = is_wanted(place, wish, chosen) and not (len(places) > 1 and is_asked(place, wish))
         is_meant = is_meant and not any(taken(breakpoint.number, place.address) for taken in IS_TAKEN)
-        wanted = wish.by_user.get((place.file, place.function), is_meant)
+        is_part = locations.is_inside_another(place, places)
+        wanted = not is_part and wish.by_user.get((place.file, place.function), is_meant)
         if not wanted:
             for tell in ON_NOT_MEANT:
                 tell(breakpoint, place)

@@ -76,6 +76,15 @@ def describe(places: list[Location], number: int) -> None:
             place.layer = layers.layer_of(place.address, place.function)
 
 
+def is_inside_another(place: Location, places: Sequence[Location]) -> bool:
+    """A part of a function that was one of its own and was put back (gcc's -fpartial-inlining): no call comes there,
+    arguments and caller are not found. gdb has a place for it, as for each inlined copy."""
+    others = [one for one in places if (one.file, one.function) == (place.file, place.function)]
+    in_front = [one for one in others if one.address < place.address]
+    start = process.function_start(place.address) if in_front else None
+    return start is not None and any(process.function_start(one.address) == start for one in in_front)
+
+
 PLACE = r"(y|n)\S*\s+(0x[0-9a-f]+)(?: +in (\S+)| <([^>+]+))?(?:.*? inf (\d+(?:, \d+)*))?"
 SEVERAL = pattern(rf"^\d+\.(\d+)\s+{PLACE}", re.MULTILINE)
 ONE = pattern(rf"^\d+\s+.*?\s{PLACE}", re.MULTILINE)
