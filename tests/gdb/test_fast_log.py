@@ -220,6 +220,13 @@ def test_a_process_that_was_killed_meanwhile_has_ended(local: Scenario, attach: 
     assert "cuda-log start: the program has ended" in text and "container" not in text, text
 
 
+def test_threads_that_end_unseen_have_gdbs_numbers(local: Scenario) -> None:
+    """No stop has shown them; a condition names them, as of a log by stops."""
+    text = local.run("threads", "cuda-log start --fast", "RUN", "cuda-log show --last 2 if thread == 3", hook=None,
+                     arguments=("3", "20"))  # fmt: skip
+    assert len(re.findall(r"^#\d+ +[\d.]+  T3  driver ", text, re.MULTILINE)) == 2, text
+
+
 def test_a_program_without_a_hook_library(placed: Scenario) -> None:
     """Our library is preloaded alone."""
     text = placed.run("test_alloc", "cuda-log start --fast", "RUN", "cuda-log show --tree", hook=None)

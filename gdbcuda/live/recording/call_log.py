@@ -151,8 +151,8 @@ def on_process(inferior: gdb.Inferior) -> None:
 
 
 def on_new_thread(event: gdb.ThreadEvent) -> None:
-    if isinstance(SESSION.recorder, RingRecorder) and inferiors.new_thread(event).num != 1:
-        SESSION.recorder.on_new_thread(inferiors.of_event(event))
+    if isinstance(SESSION.recorder, RingRecorder) and (thread := inferiors.new_thread(event)).num != 1:
+        SESSION.recorder.on_new_thread(inferiors.of_event(event), thread)
 
 
 def on_continue(event: object) -> None:

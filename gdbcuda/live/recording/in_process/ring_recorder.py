@@ -45,8 +45,7 @@ LEFT = "cuda-log: interrupted; calls that are not read yet are read at the next 
 class RingRecorder(LogNotes):
     """At most one is at work, in all processes."""
 
-    is_paused, stops = False, 0
-    stays_out = False  # until the next stop
+    is_paused, stops, stays_out = False, 0, False  # stays_out: until the next stop
     stopped_by = ""  # the signal of the last stop
     is_stepped = True  # for all that is known the user steps a thread that stands at an entry
 
@@ -92,8 +91,9 @@ class RingRecorder(LogNotes):
         if inferiors.is_forked(inferior) and parents:
             self.processes.of(inferior).inherit(parents[-1], inferior)
 
-    def on_new_thread(self, inferior: gdb.Inferior) -> None:
+    def on_new_thread(self, inferior: gdb.Inferior, thread: gdb.InferiorThread) -> None:
         sandboxes.on_new_thread(self.processes.of(inferior))
+        self.processes.of(inferior).threads.setdefault(thread.ptid[1], thread.global_num)
 
     # -- guards on the same functions
 
