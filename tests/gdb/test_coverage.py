@@ -25,8 +25,9 @@ def test_of_a_log_and_in_a_shell_it_is_the_same(local: Scenario, tmp_path: Path)
 
 
 def test_nothing_recorded_and_no_hook(local: Scenario) -> None:
-    text = local.run("test_alloc", "cuda-coverage", hook=None)
+    text = local.run("test_alloc", "cuda-coverage", "cuda-coverage --json", hook=None)
     assert "Nothing is recorded: cuda-log start" in text
+    assert "cuda-coverage: nothing is recorded: cuda-log start" in text.splitlines(), "no JSON is an error"
     text = local.run("test_alloc", "cuda-log start", "RUN", "cuda-coverage", hook=None)
     wanted = "cuda-coverage: no hook library has a call in the log; name one: cuda-coverage ./libhook.so"
     assert wanted in text.splitlines(), text

@@ -41,7 +41,7 @@ def cuda_coverage(wanted: SessionCoverageOptions) -> str:
 
     kept = call_log.SESSION.kept
     if not kept.calls:
-        return nothing_recorded()
+        return nothing_recorded(bool(wanted.json or wanted.lcov))
     file = hooked.HookFile(wanted.hook or hook_here(kept))
     found = reached.Coverage(file).feed(events(list(kept.calls)), call_log.writer().table, kept.notes)
     told = coverage_text.told(found, wanted.json, wanted.all, wanted.lcov)

@@ -50,7 +50,7 @@ def cuda_log_diff(wanted: LogDiffOptions) -> str:
     for source in sources:
         source.refuse_unknown(wanted.function)
     if wanted.second is None and not call_log.SESSION.kept.calls:
-        return log_views.nothing_recorded()
+        return log_views.nothing_recorded(wanted.json)
     sides = [(source.events(), source.writer) for source in sources]
     sides += [] if wanted.second is not None else [this_session()]
     places = select.places_of(wanted.places)

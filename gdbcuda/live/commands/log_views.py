@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gdbcuda.calls import references
 from gdbcuda.command_line.options import as_condition, as_words, of_kind
+from gdbcuda.errors import UserError
 from gdbcuda.live.frames import condition_words
 from gdbcuda.live.frames.session_types import FUNCTION, LAYERS, THREAD
 from gdbcuda.live.layers import table_version
@@ -94,10 +95,15 @@ def make_filter(wanted: shared.FilterOptions) -> select.CallFilter:
     return chosen.with_condition(wanted.condition, table, notes)
 
 
-def nothing_recorded() -> str:
+def nothing_recorded(is_for_programs: bool = False) -> str:
+    """`UserError` where JSON, or a file, was to come of it."""
     if not call_log.can_record():
-        return f"Nothing was recorded, and {call_log.NO_CALLS}."
-    return "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+        said = f"Nothing was recorded, and {call_log.NO_CALLS}."
+    else:
+        said = "Nothing is recorded yet." if call_log.SESSION.recorder else "Nothing is recorded: cuda-log start"
+    if is_for_programs:
+        raise UserError(f"n{said[1:].rstrip('.')}")
+    return said
 
 
 def not_kept() -> str:
