@@ -195,6 +195,8 @@ static void *cloning(void *unused)
             ;
         comes = i;
         waitpid(clone(child, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL), &status, 0);
+        if (status != 40 << 8)
+            abort();
     }
     return unused;
 }

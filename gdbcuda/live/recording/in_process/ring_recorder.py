@@ -33,7 +33,6 @@ from gdbcuda.live.recording.base.log_notes import NAME_KERNELS, LogNotes, object
 from gdbcuda.live.recording.entries import entry_patches, recorded_guards, taken_bytes
 from gdbcuda.live.recording.in_process import kept_folder, near_pages, sandboxes, without_library
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
-from gdbcuda.live.threads import children
 from gdbcuda.rings import ring_calls
 from gdbcuda.rings.ring import Record, Ring
 from gdbcuda.routes.answering import Answering
@@ -150,7 +149,7 @@ class RingRecorder(LogNotes):
     def on_continue(self) -> None:
         state = self.processes()
         state.fresh.clear()
-        state.switch_watches(not children.is_memory_shared())
+        sandboxes.on_continue(state)
         state.has_run = state.reader is not None
         sandboxes.tell_who_is_looked_on(state, kept_folder.is_here(self.wish.folder))
         if state.patches:
@@ -164,7 +163,7 @@ class RingRecorder(LogNotes):
         if state.reader is not None:
             entry_patches.restore_all(state.patches.values(), taken_bytes.now())
             if process.is_alive():
-                sandboxes.look_out(state, self.on_last_call)
+                sandboxes.on_stop(state, self.on_last_call)
             with waiting.told("cuda-log", lambda: f", {state.reader.so_far} calls read" if state.reader else ""):
                 self.read(state, interrupts.is_waiting)
             if state.reader.is_cut:

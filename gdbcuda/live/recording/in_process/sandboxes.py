@@ -23,15 +23,18 @@ from gdbcuda.live.guard.launches import KernelCall
 from gdbcuda.live.guard.watch import Watch
 from gdbcuda.live.guarding import own_syscalls, seccomp
 from gdbcuda.live.host import inferiors
+from gdbcuda.live.host.inferiors import PerInferior
 from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.past_gdb import write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
+from gdbcuda.live.threads import children
 from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING, THREAD_ENDING
 from gdbcuda.rings.ring_layout import NO_TICKS, STATE, WORD
 
 MOST_LOOKS = 200
 MOST_WATCHED = 32  # instructions of an object
+IS_CLONING: PerInferior[list[bool]] = PerInferior(list)  # at the last stop a thread was in such a call
 SHARES = "the program makes a child that shares its memory (clone, CLONE_VM), and gdb would not see it confine itself"
 
 
@@ -46,6 +49,16 @@ def look_out(state: RingProcess, on_last_call: Callable[[], None]) -> None:
     start = process.auxiliary().get("AT_ENTRY")
     if start is not None:
         state.watches.append(NeverMet(start))
+
+
+def on_stop(state: RingProcess, on_last_call: Callable[[], None]) -> None:
+    IS_CLONING()[:] = [True] * children.is_one_being_made()
+    look_out(state, on_last_call)
+
+
+def on_continue(state: RingProcess) -> None:
+    """A child that has the memory, or is about to, ends at the first of them."""
+    state.switch_watches(not (IS_CLONING() or children.is_memory_shared()))
 
 
 def tell_who_is_looked_on(state: RingProcess, are_children_recorded: bool) -> None:
@@ -124,6 +137,7 @@ def be_careful(state: RingProcess, reason: str) -> None:
 
 def on_sharing(state: RingProcess) -> None:
     be_careful(state, SHARES)
+    forks.remember()
     launches.leave_to_launches()
 
 
