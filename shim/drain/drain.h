@@ -43,6 +43,7 @@ int calls_write(struct drained *ring);
 
 /* processes.c */
 void process_seen(pid_t pid);
+void process_of_file_seen(pid_t pid, const char *file_name); /* of the folder, which it has mapped */
 int has_ended(pid_t pid);
 int all_have_ended(const char *folder_path);
 

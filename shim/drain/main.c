@@ -39,7 +39,7 @@ static int see_ring(const char *file_name)
             return 1;
     struct drained *made = ring_opened(file_name);
     if (made) {
-        process_seen(made->pid);
+        process_of_file_seen(made->pid, file_name);
         made->following = rings;
         rings = made;
     }
@@ -65,10 +65,10 @@ static void look_into_folder(void)
     DIR *all = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     is_incomplete = 0;
     for (struct dirent *one; all && (one = readdir(all));) {
+        if (ends_in(one->d_name, ".process"))
+            process_of_file_seen(atoi(one->d_name), one->d_name);
         if (ends_in(one->d_name, ".ring"))
             is_incomplete |= !see_ring(one->d_name);
-        if (ends_in(one->d_name, ".process"))
-            process_seen(atoi(one->d_name));
     }
     if (all)
         closedir(all);

@@ -21,7 +21,10 @@ static struct watched {
     pid_t pid;
     int handle; /* which no other process of that number has; -1 where the kernel has none */
     int is_over;
+    int is_elsewhere; /* in a namespace of its own: another process has that number here */
 } *all;
+
+static int is_last_look;
 
 static struct watched *found(pid_t pid)
 {
@@ -31,15 +34,43 @@ static struct watched *found(pid_t pid)
     return one;
 }
 
+static struct watched *seen(pid_t pid)
+{
+    struct watched *one = found(pid);
+    if (one || !(one = calloc(1, sizeof *one)))
+        return one;
+    *one = (struct watched){all, pid, (int)syscall(SYS_pidfd_open, pid, 0), 0, 0};
+    return all = one;
+}
+
 void process_seen(pid_t pid)
 {
-    if (found(pid))
-        return;
-    struct watched *one = calloc(1, sizeof *one);
-    if (!one)
-        return;
-    *one = (struct watched){all, pid, (int)syscall(SYS_pidfd_open, pid, 0), 0};
-    all = one;
+    seen(pid);
+}
+
+/* What a process writes its file with is among its mappings; 1 where nobody may look. */
+static int has_mapped(pid_t pid, const char *file_name)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    int is_there = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !is_there && getline(&line, &room, maps) > 0)
+        is_there = strstr(line, file_name) != NULL;
+    free(line);
+    if (!maps)
+        return 1;
+    fclose(maps);
+    return is_there;
+}
+
+void process_of_file_seen(pid_t pid, const char *file_name)
+{
+    int is_new = !found(pid);
+    struct watched *one = seen(pid);
+    if (one && is_new)
+        one->is_elsewhere = pid == 1 || !has_mapped(pid, file_name); /* were it the first here, it would be the one started */
 }
 
 static int is_over(struct watched *one)
@@ -57,7 +88,7 @@ static int is_over(struct watched *one)
 int has_ended(pid_t pid)
 {
     struct watched *one = found(pid);
-    return !one || is_over(one);
+    return !one || (one->is_elsewhere ? is_last_look : is_over(one));
 }
 
 /* Whether the process was started by the same gdbcuda trace: one that has not called anything yet may still do so. */
@@ -89,10 +120,10 @@ int all_have_ended(const char *folder_path)
 {
     for (int is_second_look = 0; is_second_look < 2; is_second_look++) {
         for (struct watched *one = all; one; one = one->following)
-            if (!is_over(one))
+            if (!one->is_elsewhere && !is_over(one))
                 return 0;
         if (!is_second_look)
             look_for_others(folder_path);
     }
-    return 1;
+    return is_last_look = 1;
 }

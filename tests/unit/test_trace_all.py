@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,6 +163,17 @@ def test_a_process_that_outlives_the_one_that_was_started(trace: Trace, traced: 
         time.sleep(0.05)
     wait_for_helper(found)
     assert sum(found.counts().values()) + dropped(found) == 3001
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="nobody may make a namespace")
+def test_a_process_whose_number_is_of_another_namespace(trace: Trace, traced: Path) -> None:
+    """It calls itself 1, and the process that is 1 for everybody else does not end."""
+    found = trace("/usr/bin/unshare", "--pid", "--fork", str(traced), "exit", "300", options=FEW)
+    if not (found.folder / "1-1.process").exists():
+        pytest.skip("nobody may make a namespace")
+    assert found.done.returncode == 300 % 256
+    wait_for_helper(found)
+    assert sum(found.counts().values()) + dropped(found) == 301
 
 
 def test_the_program_has_no_child_and_no_file_of_ours(trace: Trace) -> None:
