@@ -50,6 +50,7 @@ def run(wanted: DemoOptions) -> int:
     if wanted.real and not has_driver():
         raise UserError("--real: no libcuda.so.1 on this machine; without --real the stand-in is used")
     gdb = [] if wanted.build_only else gdb_words()
+    folder.require_tools()
     if gdb:
         require_python()
         ptracing.require()
