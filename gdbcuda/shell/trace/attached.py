@@ -49,7 +49,8 @@ def run(pid: int, seconds: float | None, folder: str, start: Sequence[str], keep
         text = told_by_gdb(debugger, commands, lambda: bool(ended) or is_past(deadline))
         begun = BEGUN.search(text)
         if begun is None:
-            require_python()
+            if not ended:  # an interrupt ends the gdb that is asked, too
+                require_python()
             raise UserError(f"process {pid} is not recorded: {why(text, bool(ended), is_past(deadline))}")
         remarks = REMARKS.findall(text)
         say(pid, int(begun[1]), folder, seconds, remarks)
