@@ -54,7 +54,7 @@ def main() -> int:
     else:
         outcomes = [run(name, pytest_arguments, False) for name in names]
         print(json.dumps([asdict(one) for one in outcomes], indent=1) if args.json else shown(outcomes))
-        if any(one.failed for one in outcomes) or not any(one.passed for one in outcomes):
+        if any(one.failed or not (one.passed or one.unavailable) for one in outcomes):
             return FAILED
     return NOT_ALL if any(one.unavailable for one in outcomes) else 0
 
@@ -134,7 +134,7 @@ def pytest(program: str, path: str, report: Path, more: list[str]) -> None:
 
 def read(report: Path, outcome: Outcome) -> None:
     if not report.exists():
-        outcome.unavailable = "pytest did not come to its end"
+        outcome.failed["pytest"] = "it did not come to its end"
         return
     for case in ElementTree.parse(report).iter("testcase"):
         test = f"{case.get('classname', '').rpartition('.')[2]}.py::{case.get('name')}"

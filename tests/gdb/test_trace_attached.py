@@ -222,7 +222,9 @@ def test_what_it_executes_is_said_not_to_be_recorded(shim: Path, compile_c, tmp_
     program = compile_c("executes", EXECUTES, str(shim / "standin/libcuda.so.1"))
     environment = {"LD_LIBRARY_PATH": str(shim / "standin")}
     with subprocess.Popen([program, tmp_path / "calls/processes"], env=environment) as process:
-        done = gdbcuda("trace", "-p", process.pid, "--for", "500ms", "-o", tmp_path / "calls")
-        process.kill()
+        try:
+            done = gdbcuda("trace", "-p", process.pid, "--for", "500ms", "-o", tmp_path / "calls")
+        finally:
+            process.kill()
     said = f"process {process.pid} has executed another program meanwhile, whose calls are not recorded\n"
     assert done.returncode == 0 and done.stderr.endswith(said), done

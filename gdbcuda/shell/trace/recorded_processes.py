@@ -6,6 +6,7 @@ Each was told the folder, or has its parent's memory. (`ring_layout.TRACE`; proc
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
 from gdbcuda import elf
@@ -38,9 +39,10 @@ def has_lost_library(pid: int) -> bool:
 
 
 def lines_of_library(pid: int) -> list[list[str]]:
-    """Of its mappings."""
+    """Of its mappings. (The file is another one since, where somebody has built the library again.)"""
+    mapped = re.compile(rf"/{re.escape(places.AGENT)}( \(deleted\))?$")
     with open(f"/proc/{pid}/maps", errors="replace") as file:
-        return [line.split() for line in file if line.rstrip().endswith(f"/{places.AGENT}")]
+        return [line.split() for line in file if mapped.search(line.rstrip("\n"))]
 
 
 def base_of_library(pid: int) -> int | None:
