@@ -89,18 +89,23 @@ def find_gdb() -> str:
     return found
 
 
-def on_path(name: str) -> str | None:
+def on_path(name: str, mode: int = os.X_OK) -> str | None:
     import shutil  # it loads three compressors
 
-    return shutil.which(name)
+    return shutil.which(name, mode)
+
+
+def named(command: str) -> str | None:
+    """The file that a shell takes a command for: one that is not executable where no other is in PATH."""
+    return command if "/" in command else on_path(command) or on_path(command, os.F_OK)
 
 
 def program(name: str) -> str:
     """The file that a command starts; `UserError` says why it starts none."""
-    path = name if "/" in name else on_path(name)
+    path = named(name)
     why = why_not_started(path)
     if path is None or why:
-        raise UserError(f"cannot start {name}: {why}")
+        raise UserError(f"cannot start {path or name}: {why}")
     return path
 
 

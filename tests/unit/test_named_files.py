@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.shell import cli
+from gdbcuda.shell.trace import starting
 
 GIVES_HOOK = {
     "ab": ["ab", "--hook", "HOOK", "--", "true"],
@@ -62,6 +65,32 @@ def test_what_is_no_program(files: Path, capsys: pytest.CaptureFixture[str], com
 def test_a_command_that_is_not_in_path() -> None:
     with pytest.raises(UserError, match=r"^cannot start no-such-command: there is no such command in PATH$"):
         places.program("no-such-command")
+
+
+NOT_STARTED = ("train", "no-exec", "a-folder", "dangling", "./no-exec", "./a-folder", "./none", "bin/dangling",
+               "bin/no-exec/x", "bin/no-exec", "")  # fmt: skip
+
+
+def test_the_status_is_that_of_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`train` is in the current folder alone, `no-exec` is a file in PATH."""
+    (tmp_path / "bin" / "a-folder").mkdir(parents=True)
+    (tmp_path / "bin" / "no-exec").touch()
+    (tmp_path / "bin" / "dangling").symlink_to("nowhere")
+    (tmp_path / "train").write_text("#!/bin/sh\n")
+    (tmp_path / "train").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    bash = shutil.which("bash")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    line = 'for one; do "$one"; echo $?; done'
+    said = subprocess.run([str(bash), "-c", line, "-", *NOT_STARTED], capture_output=True, text=True).stdout
+    assert {one: starting.refusal(one) for one in NOT_STARTED} == dict(zip(NOT_STARTED, map(int, said.split())))
+    assert starting.refusal("./train") == 0
+
+
+def test_a_file_in_path_that_is_not_executable_is_named(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(files))
+    with pytest.raises(UserError, match=f"^cannot start {files}/text: it is not executable$"):
+        places.program("text")
 
 
 def test_why_the_system_could_not_start_it(files: Path) -> None:

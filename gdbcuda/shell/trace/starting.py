@@ -186,8 +186,19 @@ def refusal(name: str) -> int:
         places.program(name)
     except UserError as problem:
         output.complain(f"gdbcuda: {visible(str(problem))}")
-        return CANNOT_BE_STARTED if os.path.exists(name) else NOT_FOUND
+        return status_of(places.named(name))
     return 0
+
+
+def status_of(path: str | None) -> int:
+    """Of what cannot be started."""
+    try:
+        os.stat(path or "")
+    except FileNotFoundError:
+        return NOT_FOUND
+    except OSError:  # a file where a folder is named
+        pass
+    return CANNOT_BE_STARTED
 
 
 def become(words: list[str], environment: Mapping[str, str]) -> int:
