@@ -13,7 +13,7 @@ from gdbcuda.command_line.options import Options, flag, option, options, require
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
 from gdbcuda.files import places, user_files
-from gdbcuda.files.preloadable import require_preloadable
+from gdbcuda.files.preloadable import require_preloadable_by_gdb
 from gdbcuda.ide.ide_plan import IDES, NEXT, IdePlan, IdeRequest, names, plan_for
 from gdbcuda.remote import substitute_path
 from gdbcuda.remote.options import PATH_MAP
@@ -81,7 +81,7 @@ def request_of(wanted: IdeOptions) -> tuple[IdeRequest, list[str]]:
     require_kind(wanted.program, "program", "pie", "executable")
     require_kind(wanted.hook, "shared library", "shared")
     if not wanted.remote:
-        require_preloadable(hook)
+        require_preloadable_by_gdb(hook)
     maps, gone = substitute_path.of_files([hook, program], ((far, whole(here)) for far, here in wanted.path_map))
     return IdeRequest(
         program=program, hook=hook, folder=os.path.abspath(wanted.folder),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Container, Iterable
 
 from gdbcuda.errors import UserError
-from gdbcuda.files.preloadable import require_preloadable
+from gdbcuda.files.preloadable import require_auditable, require_preloadable
 
 AUDITING = "la_version"  # the loader asks for it first
 INJECTED = "InitializeInjection"  # the driver calls it at cuInit
@@ -22,9 +22,12 @@ def hook_given(path: str, variables: Container[str] = (PRELOAD,)) -> str:
     library, whole = elf.open(path), os.path.abspath(path)
     if library.kind != "shared":
         raise UserError(f"{path} is no shared library")
-    if AUDIT not in variables and named_in(library.exported) == AUDIT:
+    way = named_in(library.exported)
+    if AUDIT not in variables and way == AUDIT:
         raise UserError(f"{path} is for LD_AUDIT (it has {AUDITING}): where it is preloaded it does nothing")
-    if named_in(library.exported) != INJECTION:
+    if way == AUDIT:
+        require_auditable(whole)
+    elif way == PRELOAD:
         require_preloadable(whole)
     return whole
 

@@ -20,6 +20,14 @@ static word address_in(const char *text)
     return found;
 }
 
+/* Nothing in front of it has a slash; in itself it may have blanks. */
+static const char *path_in(const char *line)
+{
+    while (*line && *line != '/')
+        line++;
+    return line;
+}
+
 /* Behind so many blanks; behind the last of them if there are less. */
 static const char *word_of(const char *line, word number)
 {
@@ -62,7 +70,7 @@ static word mapped_at(const char *path, word but)
     if (FAILED(maps.bytes.file))
         return 0;
     while (!found && read_line(&maps))
-        if (!text_order(word_of(maps.line, LONGEST_LINE), path) && !address_in(word_of(maps.line, OFFSET_IN_LINE)) &&
+        if (!text_order(path_in(maps.line), path) && !address_in(word_of(maps.line, OFFSET_IN_LINE)) &&
             address_in(maps.line) != but)
             found = address_in(maps.line);
     CALL(close, maps.bytes.file);

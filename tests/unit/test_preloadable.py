@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ from forking_gdbcuda import run_gdbcuda
 from shim_support import HOOK
 
 from gdbcuda.errors import UserError
+from gdbcuda.files.preloadable import require_auditable, require_preloadable
+from gdbcuda.shell import cli
 from gdbcuda.shell.conform import cases
-from gdbcuda.shell.hook_given import hook_given
+from gdbcuda.shell.hook_given import AUDIT, hook_given
 from gdbcuda.shell.trace.starting import environment
 
 
@@ -23,6 +27,50 @@ def test_given_to_a_command_of_the_shell(shim: Path, tmp_path: Path) -> None:
         (tmp_path / "libhook.so").unlink(missing_ok=True)
         (tmp_path / "libhook.so").symlink_to(tmp_path / name / "libhook.so")
         assert cases.checked(str(tmp_path / "libhook.so")) == f"{tmp_path}/libhook.so"
+
+
+@pytest.fixture(scope="module")
+def audits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Says that it is there, named by either variable."""
+    made = tmp_path_factory.mktemp("audits") / "audits.so"
+    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", made, "-"], input=SAYS_SO, text=True, check=True)
+    return made
+
+
+SAYS_SO = """
+#include <unistd.h>
+unsigned la_version(unsigned version) { return write(1, "here", 4) == 4 ? version : 0; }
+__attribute__((constructor)) static void begin(void) { la_version(0); }
+"""
+
+
+@pytest.mark.parametrize("splits", [" ", ":", "\t", "\n", "\u3000", "\xa0", ";"])
+def test_where_ld_so_splits(splits: str, audits: Path, tmp_path: Path) -> None:
+    library = tmp_path / f"a{splits}b" / "audits.so"
+    library.parent.mkdir()
+    shutil.copy(audits, library)
+    for variable, require in (("LD_PRELOAD", require_preloadable), ("LD_AUDIT", require_auditable)):
+        done = subprocess.run(["/bin/true"], env={variable: str(library)}, capture_output=True, check=True)
+        try:
+            require(str(library))
+            assert b"here" in done.stdout
+        except UserError:
+            assert done.stdout == b""
+
+
+def test_one_for_ld_audit(audits: Path, tmp_path: Path) -> None:
+    for name in ("with blank", "with:colon"):
+        (tmp_path / name).mkdir()
+        shutil.copy(audits, tmp_path / name)
+    assert hook_given(f"{tmp_path}/with blank/audits.so", (AUDIT,)) == f"{tmp_path}/with blank/audits.so"
+    with pytest.raises(UserError, match=r"LD_AUDIT cannot name .* splits it at colons; move it"):
+        hook_given(f"{tmp_path}/with:colon/audits.so", (AUDIT,))
+
+
+def test_the_end_of_a_line_in_a_command_of_gdb(capsys: pytest.CaptureFixture[str], shim: Path, tmp_path: Path) -> None:
+    (tmp_path / "a\nb.so").symlink_to(shim / HOOK)
+    assert cli.main(["run", "--hook", str(tmp_path / "a\nb.so"), "--", "true"]) == 2
+    assert "its commands end with the line" in capsys.readouterr().err
 
 
 def test_of_another_machine(shim: Path, tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ def test_what_the_user_calls_the_hook_library_is_it(trace: Trace, shim: Path, tm
 def test_a_hook_library_that_the_loader_asks(trace: Trace, tmp_path: Path) -> None:
     """In front of it and behind it, also where a child has lost what is preloaded."""
     (tmp_path / "audits.c").write_text(AUDITS)
-    hook = tmp_path / "audits.so"
+    hook = tmp_path / "with blank" / "audits.so"  # ld.so splits LD_AUDIT at colons alone
+    hook.parent.mkdir()
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", hook, tmp_path / "audits.c"], check=True)
     recorded = trace("fork_exec", options=("--hook", str(hook))).recorded()
     assert Counter(call.name for call in recorded)["cuInit"] == 3

@@ -58,10 +58,10 @@ GUARDED_MACHINE = "x86-64"
 
 def add(path: str, behind: bool, there: str = "") -> None:
     """Preloads the file at the next run, in front of (or behind) what the user preloads anyway."""
-    from gdbcuda.files.preloadable import require_preloadable  # loaded when first used
+    from gdbcuda.files.preloadable import require_preloadable_by_gdb  # loaded when first used
 
     named = there or path
-    require_preloadable(named)
+    require_preloadable_by_gdb(named)
     if not STATE.is_used:
         STATE.user_wrapper = exec_wrapper.current()
         STATE.user_values.clear()

@@ -12,6 +12,7 @@ from gdbcuda.command_line.argument_types import FILE, text
 from gdbcuda.command_line.options import Options, flag, option, options, rest
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
+from gdbcuda.files.preloadable import require_preloadable_by_gdb
 from gdbcuda.shell.hook_given import hook_given
 from gdbcuda.shell.inherited import require_open
 
@@ -65,7 +66,7 @@ def commands(wanted: RunOptions) -> Iterator[str]:
     from gdbcuda.shell.run import under_gdb
 
     if wanted.hook is not None:
-        hook_given(wanted.hook)
+        require_preloadable_by_gdb(hook_given(wanted.hook))
         yield f"cuda-load {under_gdb.quoted(wanted.hook)}"
     yield from (f"cuda-break {one}" for one in wanted.stops)
     if wanted.memory:

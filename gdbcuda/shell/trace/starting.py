@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gdbcuda import elf
 from gdbcuda.errors import UserError, cannot
 from gdbcuda.files import places
-from gdbcuda.files.preloadable import require_preloadable
+from gdbcuda.files.preloadable import require_auditable, require_preloadable
 from gdbcuda.rings.ring_layout import MOST_RECORDS
 from gdbcuda.rings.traced import trace_folder
 from gdbcuda.shell.hook_given import AUDIT, INJECTION, PRELOAD, hook_given, named_in, of_this_machine
@@ -48,8 +48,10 @@ def environment(
     way = named_in(elf.open(given[0]).exported) if given else PRELOAD
     libraries = [tracer, *(given if way == PRELOAD else [])]
     audited = list(map(os.path.realpath, given)) if way == AUDIT else []
-    for library in [*libraries, *audited]:
+    for library in libraries:
         require_preloadable(library)
+    for library in audited:
+        require_auditable(library)
     fit, _ = memory_limit.fitting(last or memory_limit.wanted(keeps_all))
     shared = WHOLE_RINGS * fit if keeps_all and not last else 0
     whole = 0 if keeps_all or last else WHOLE_PROCESSES
