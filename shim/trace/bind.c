@@ -207,8 +207,8 @@ word recorded(const struct api_function *function, word original, word asker)
     describe(functions + slot * FUNCTION_SIZE, function);
     trace->names[slot] = function->name;
     trace_entry(trace, A_FUNCTION, slot, original, object, function->name);
-    entry_noted(slot, original);
     __atomic_store_n(&functions[slot * FUNCTION_SIZE + FUNCTION_ORIGINAL], original, __ATOMIC_SEQ_CST);
+    entry_noted(slot, original); /* threads that look at it do not wait for who binds */
     return filter ? filtered(trace, filter, slot, door(slot), original) : door(slot);
 }
 

@@ -86,7 +86,7 @@ void entry_noted(word slot, word original)
     struct written *written = what_is_written();
     word object = recorder_state()[STATE_CONFINED] ? 0 : object_around(written, original);
     if (object && is_copied(written->entries[slot].bytes, original, sizeof written->entries[slot].bytes))
-        written->entries[slot].object = object;
+        __atomic_store_n(&written->entries[slot].object, object, __ATOMIC_RELEASE);
 }
 
 void all_are_to_stay(void)
@@ -176,9 +176,11 @@ static void look(word slots, word objects)
         return;
     for (word i = 0; i < slots; i++)
         look_at_slot(written, &written->slots[i]);
-    for (word i = 0; i < trace->slots && i < MOST_FUNCTIONS; i++)
-        if (is_loaded(written->entries[i].object) && written->entries[i].object <= objects)
+    for (word i = 0; i < trace->slots && i < MOST_FUNCTIONS; i++) {
+        word object = __atomic_load_n(&written->entries[i].object, __ATOMIC_ACQUIRE);
+        if (is_loaded(object) && object <= objects)
             look_at_entry(written, i);
+    }
     written->looked = ticks_now();
 }
 
