@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,7 @@ def test_help_has_examples() -> None:
 
 
 TRACES = 101  # ptrace's number on x86-64
+CAP_SYS_PTRACE = 19
 SECCOMP, FILTER, NO_NEW_PRIVILEGES = 22, 2, 38  # of prctl
 
 
@@ -128,6 +130,24 @@ def test_where_gdb_starts_no_program(tmp_path: Path) -> None:
                           cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)  # fmt: skip
     said = f"gdbcuda: {ptracing.WHY}, so gdb starts no program; gdbcuda trace needs none of it\n"
     assert (done.stdout, done.stderr) == ("[2, 2, 2]\n", said * 3) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of a system call")
+def test_a_gdb_with_rights_of_its_own_is_not_answered_for(tmp_path: Path) -> None:
+    """With Yama's scope 2 gdb may have CAP_SYS_PTRACE by its file, and we have not. (capabilities(7))"""
+    gdb = tmp_path / "gdb"
+    gdb.write_text("#!/bin/sh\n")
+    gdb.chmod(0o755)
+    code = "from gdbcuda.observe import ptracing; ptracing.require()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GDBCUDA_GDB": str(gdb)}
+    words = [sys.executable, "-c", code]
+    run = partial(subprocess.run, words, preexec_fn=refuse_ptrace, capture_output=True, env=environment, check=False)
+    assert b"gdb starts no program" in run().stderr
+    try:
+        os.setxattr(gdb, ptracing.CAPABILITIES, struct.pack("<5I", 0x02000001, 1 << CAP_SYS_PTRACE, 0, 0, 0))
+    except OSError:
+        gdb.chmod(0o4755)
+    assert run().returncode == 0
 
 
 def test_of_a_process_that_may_not_be_traced_gdb_says_why() -> None:

@@ -51,9 +51,9 @@ def not_by_recorder(wanted: ObserverOptions, words: Sequence[str]) -> Iterator[s
 def not_attached(pid: int) -> Iterator[str]:
     """gdb puts it in. (ptrace(2), "Ptrace access mode checking": the same for /proc/PID/mem.)"""
     try:
-        places.find_gdb()
+        gdb = places.find_gdb()
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC))
-        if not ptracing.is_allowed():
+        if not ptracing.is_allowed_to(gdb):
             yield ptracing.WHY
     except PermissionError:
         yield f"process {pid} may not be traced, and one that runs cannot be preloaded"

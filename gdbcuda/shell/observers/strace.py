@@ -33,9 +33,10 @@ def run(wanted: ObserverOptions, words: Sequence[str], hook: str | None, log: st
     """``log``: the file to write, "" for one of our choice. The exit status is the program's."""
     if words:
         places.program(words[0])
-    if places.on_path(STRACE) is None:
+    strace = places.on_path(STRACE)
+    if strace is None:
         raise UserError("no strace on this machine (apt-get install strace)")
-    if not ptracing.is_allowed():
+    if not ptracing.is_allowed_to(strace):
         raise UserError(f"strace cannot watch: {ptracing.WHY}")
     if bool(words) == bool(wanted.pid):
         raise UserError("strace watches one of: -p PID, or a program behind --")
