@@ -113,11 +113,11 @@ static void lead(const struct waiting *one, long memory)
     for (const ElfW(Rela) *reference = all.begin; reference < all.end; reference++) {
         const char *name = name_in(&all, reference);
         word type = ELF64_R_TYPE(reference->r_info);
-        if (type == R_X86_64_GLOB_DAT)
-            note(one, reference, name);
         int is_variable = type == R_X86_64_64 && !reference->r_addend;
         if ((type == R_X86_64_GLOB_DAT || is_variable) && may_be_ours(name))
             not_led += is_not_led(one, memory, name, is_variable, (word *)(one->object->l_addr + reference->r_offset));
+        if (type == R_X86_64_GLOB_DAT)
+            note(one, reference, name); /* as it has been led */
     }
     if (not_led)
         trace_entry(this_trace(), PAST_PLT, 0, 0, one->entry, "");

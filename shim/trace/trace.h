@@ -122,7 +122,7 @@ struct written {
     struct api_slot {
         word *at;
         const char *name;
-        word object, seen; /* whose slot it is, and what has stood there */
+        word object, seen; /* whose slot it is, and what has stood there, 0 where that may be the loader's or a hook's */
     } slots[MOST_API_SLOTS];
     struct written_entry {
         word object, bytes[2]; /* 0 where nobody knows what was there */

@@ -66,11 +66,18 @@ void no_slot_is_left(word object, const char *name)
     tell(NO_SLOT_LEFT, object, 0, name);
 }
 
+/* The loader is still to be asked, or has been led to the recorder. */
+static int is_own(word object, word value)
+{
+    return !value || asker_at(value) == object || recorded_at(value) != value;
+}
+
 void slot_noted(word object, word *at, const char *name)
 {
     struct written *written = what_is_written();
+    word value = *(volatile word *)at, seen = is_own(object, value) ? value : 0;
     if (written->slots_count < MOST_API_SLOTS)
-        written->slots[written->slots_count++] = (struct api_slot){at, name, object, 0};
+        written->slots[written->slots_count++] = (struct api_slot){at, name, object, seen};
 }
 
 void slots_unloaded(word object)
@@ -103,23 +110,27 @@ static int is_exported_by(word object, const char *name, word address)
     return symbol && map.l_addr + symbol->st_value == address;
 }
 
-/* The loader has left it as the object's own, or has put there what the one that it was bound to exports, or us. */
-static int is_of_loader(const struct api_slot *slot, word value)
+/* What an object exports the loader has put there where it asked nobody, or where no slot of the recorder is left. */
+static int may_be_of_loader(const struct api_slot *slot, word object, word value, word was)
 {
-    word object = asker_at(value);
-    return !value || object == slot->object || recorded_at(value) != value || is_exported_by(object, slot->name, value);
+    return (!was || this_trace()->slots > MOST_FUNCTIONS) && is_exported_by(object, slot->name, value);
 }
 
-static void look_at_slot(struct written *written, struct api_slot *slot)
+static int is_recorded(word object, const char *name)
 {
-    word value = *(volatile word *)slot->at;
-    if (value == slot->seen)
+    const struct trace *trace = this_trace();
+    return trace_is_wanted(trace, object, name) && (!trace->filters || filter_of(trace, name));
+}
+
+static void look_at_slot(struct written *written, struct api_slot *slot, word objects)
+{
+    word value = *(volatile word *)slot->at, was = slot->seen, object = value == was ? 0 : asker_at(value);
+    if (value == was || object > objects) /* another thread may be unloading it */
         return;
     slot->seen = value;
-    if (is_of_loader(slot, value))
+    if (is_own(slot->object, value) || may_be_of_loader(slot, object, value, was))
         return;
-    word object = object_around(written, value);
-    if (object && trace_is_wanted(this_trace(), object, slot->name))
+    if (object_around(written, value) && is_recorded(object, slot->name))
         tell(A_WRITTEN_SLOT, object, value, slot->name);
 }
 
@@ -175,7 +186,7 @@ static void look(word slots, word objects)
     if (recorder_state()[STATE_CONFINED])
         return;
     for (word i = 0; i < slots; i++)
-        look_at_slot(written, &written->slots[i]);
+        look_at_slot(written, &written->slots[i], objects);
     for (word i = 0; i < trace->slots && i < MOST_FUNCTIONS; i++) {
         word object = __atomic_load_n(&written->entries[i].object, __ATOMIC_ACQUIRE);
         if (is_loaded(object) && object <= objects)

@@ -47,7 +47,7 @@ WRITES_A_SLOT = r"""
 #include <sys/mman.h>
 typedef int alloc(void **pointer, unsigned long size);
 static alloc *before;
-static int twice(void **pointer, unsigned long size) { return before(pointer, 2 * size); }
+WHERE int twice(void **pointer, unsigned long size) { return before(pointer, 2 * size); }
 __attribute__((constructor)) static void install(void)
 {
     struct link_map *program = dlopen(NULL, RTLD_NOW);
@@ -62,7 +62,7 @@ __attribute__((constructor)) static void install(void)
         if (strcmp((char *)parts[DT_STRTAB] + symbol->st_name, "cuMemAlloc_v2"))
             continue;
         mprotect((void *)((unsigned long)slot & -4096ul), 8192, 3);
-        before = *slot;
+        before = (alloc *)dlsym(RTLD_NEXT, "cuMemAlloc_v2");
         *slot = twice;
     }
 }
@@ -86,13 +86,22 @@ def test_what_it_is_given_may_be_moved(trace: Trace, tmp_path: Path, copied: int
     assert "the beginning of 1 function of libcuda.so.1 has been overwritten" in found.log("summary").stderr
 
 
-@pytest.mark.parametrize("where, calls", [((), 3), (("--in", "hook"), 0)])
+HIDDEN, EXPORTED = ("-DWHERE=static",), ("-DWHERE=", "-Dtwice=cuMemAlloc_v2")
+SAID = "1 function of libpatcher.so could not be recorded, which it has written into slots that others call through"
+
+
+@pytest.mark.parametrize("where, flags, calls", [((), HIDDEN, 3), (("--in", "hook"), EXPORTED, 0)])
 def test_a_function_in_a_slot_of_the_programs_is_said_to_be_missing(
-    trace: Trace, tmp_path: Path, where: tuple[str, ...], calls: int
+    trace: Trace, tmp_path: Path, where: tuple[str, ...], flags: tuple[str, ...], calls: int
 ) -> None:
     """Nobody asks for it, so the loader leads no call of it to the recorder; what it calls in turn is there."""
-    hook = preloaded(tmp_path, WRITES_A_SLOT)
+    hook = preloaded(tmp_path, WRITES_A_SLOT, *flags)
     found = trace("test_alloc", options=("--hook", str(hook), *where), LD_BIND_NOW="1")
     assert found.done.returncode == 0 and found.counts()["cuMemAlloc_v2"] == calls
-    said = "1 function of libpatcher.so could not be recorded, which it has written into slots that others call through"
-    assert f"{said}: cuMemAlloc_v2" in found.log("summary").stderr
+    assert f"{SAID}: cuMemAlloc_v2" in found.log("summary").stderr
+
+
+def test_a_function_that_no_filter_wants_is_not_said_to_be_missing(trace: Trace, tmp_path: Path) -> None:
+    hook = preloaded(tmp_path, WRITES_A_SLOT, *HIDDEN)
+    found = trace("test_alloc", options=("--hook", str(hook), "--filter", "ByteCount > 1"), LD_BIND_NOW="1")
+    assert set(found.counts()) == {"cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2"} and SAID not in found.log("summary").stderr
