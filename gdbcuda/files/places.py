@@ -18,6 +18,7 @@ from gdbcuda.text.printable import typed
 PACKAGE = Path(__file__).resolve().parent.parent
 CLONE = PACKAGE.parent
 AGENT, TRACER, DRAIN, GPU = "libgdbcuda.so", "libgdbcuda-trace.so", "gdbcuda-drain", "libgdbcuda-gpu.so"
+HOW_BUILT = "gdbcuda demo without DIR, or make -C shim, does it"  # another folder is not looked into
 OWN, DROP_IN = "gdbcuda", "gdbcuda-gdb"
 
 

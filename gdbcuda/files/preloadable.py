@@ -25,7 +25,7 @@ def require_auditable(path: str) -> None:
         raise UserError(f"LD_AUDIT cannot name {path!r}: ld.so splits it at colons; move it to where there is none")
 
 
-def require_folder_for_preloading(path: str) -> None:
+def require_folder_for_preloading(path: str, instead: str = "choose another folder") -> None:
     """For what is built there."""
     if " " in path or ":" in path:
-        raise UserError(f"LD_PRELOAD cannot name a library in {path!r}: {SPLIT}; choose another folder")
+        raise UserError(f"LD_PRELOAD cannot name a library in {path!r}: {SPLIT}; {instead}")

@@ -26,7 +26,7 @@ def environment(own: Mapping[str, str]) -> dict[str, str]:
 
 def why_not_built() -> str:
     if any(one.includes and one.library for one in cupti_files.places()):
-        return "gdbcuda demo or make -C shim does it"
+        return places.HOW_BUILT
     return ("there is no CUPTI here to build it with: install the CUDA toolkit or the packages "
-            "nvidia-cuda-cupti, nvidia-cuda-runtime and nvidia-cuda-crt, "
-            "then gdbcuda demo or make -C shim does it")  # fmt: skip
+            "nvidia-cuda-cupti, nvidia-cuda-runtime and nvidia-cuda-crt; then "
+            f"{places.HOW_BUILT}")  # fmt: skip

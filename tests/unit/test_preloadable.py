@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from forking_gdbcuda import run_gdbcuda
-from shim_support import HOOK
+from shim_support import HOOK, ROOT
 
 from gdbcuda.errors import UserError
 from gdbcuda.files.preloadable import require_auditable, require_preloadable
 from gdbcuda.shell import cli
 from gdbcuda.shell.conform import cases
+from gdbcuda.shell.demo import cli as demo
 from gdbcuda.shell.hook_given import AUDIT, hook_given
 from gdbcuda.shell.trace.starting import environment
 
@@ -42,6 +43,28 @@ SAYS_SO = """
 unsigned la_version(unsigned version) { return write(1, "here", 4) == 4 ? version : 0; }
 __attribute__((constructor)) static void begin(void) { la_version(0); }
 """
+
+
+@pytest.mark.parametrize(("clone", "helps"), [(True, "move the clone"), (False, "set XDG_CACHE_HOME to a folder")])
+def test_where_a_demo_is_built_by_itself(
+    clone: bool, helps: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another folder would not help: other commands look for what is built in the clone or the cache alone."""
+    monkeypatch.setattr(demo, "clone_or_cache", lambda: tmp_path / "h ome")
+    monkeypatch.setattr(demo, "CLONE", tmp_path / "h ome" if clone else tmp_path)
+    assert cli.main(["demo", "--build-only"]) == 2
+    assert f"splits it at blanks and colons; {helps}" in capsys.readouterr().err
+
+
+def test_a_clone_that_ld_so_would_split(tmp_path: Path) -> None:
+    """Before packages are installed, and .venv is made."""
+    scripts = tmp_path / "with blank" / "scripts"
+    scripts.mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "demo", scripts)
+    done = subprocess.run([scripts / "demo", "--real"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.endswith("; move the clone\n")
+    elsewhere = subprocess.run([scripts / "demo", tmp_path], capture_output=True, text=True)
+    assert "scripts/setup" in elsewhere.stderr
 
 
 @pytest.mark.parametrize("splits", [" ", ":", "\t", "\n", "\u3000", "\xa0", ";"])

@@ -13,7 +13,7 @@ from gdbcuda.command_line.argument_types import FILE
 from gdbcuda.command_line.options import Options, flag, optional_word
 from gdbcuda.command_line.shell_command import add_command
 from gdbcuda.errors import UserError
-from gdbcuda.files.places import clone_or_cache, own_command, sourced_file
+from gdbcuda.files.places import CLONE, clone_or_cache, own_command, sourced_file
 from gdbcuda.files.preloadable import require_folder_for_preloading
 from gdbcuda.observe import ptracing
 from gdbcuda.shell.demo import folder
@@ -22,6 +22,8 @@ from gdbcuda.text import output
 from gdbcuda.text.printable import typed, visible
 
 HERE = Path(__file__).resolve().parent
+OF_CLONE = "move the clone"
+OF_CACHE = "set XDG_CACHE_HOME to a folder without them, for this and later commands"
 STANDIN = "cuda-env LD_LIBRARY_PATH"
 
 
@@ -55,7 +57,7 @@ def run(wanted: DemoOptions) -> int:
         require_python()
         ptracing.require()
     where = (Path(wanted.dir) if wanted.dir else clone_or_cache()).absolute()
-    require_folder_for_preloading(str(where))
+    require_folder_for_preloading(str(where), *([] if wanted.dir else [OF_CLONE if where == CLONE else OF_CACHE]))
     samples = f"the hook library, the stand-in driver and the samples in {visible(str(where))}/shim/build"
     output.hand_out(f"Building {samples} ...")
     output.finish()

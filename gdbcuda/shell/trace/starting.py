@@ -41,7 +41,7 @@ def environment(
     asked for a number."""
     tracer = places.built(places.TRACER)
     if not tracer:
-        raise UserError(f"{places.TRACER} is not built: gdbcuda demo or make -C shim does it, on x86-64")
+        raise UserError(f"{places.TRACER} is not built: {places.HOW_BUILT}, on x86-64")
     if last > MOST_RECORDS:
         raise UserError(f"--last is {MOST_RECORDS} at most, not {last}")
     given = [of_this_machine(hook_given(hook, (PRELOAD, AUDIT)))] if hook else []
@@ -178,7 +178,7 @@ def keep_all(folder: str, pid: int | None = None) -> None:
     """Beside what this process becomes, and not its child: it goes on where the one that is started has ended."""
     helper = places.built(places.DRAIN)
     if not helper:
-        raise UserError(f"{places.DRAIN} is not built: gdbcuda demo or make -C shim does it")
+        raise UserError(f"{places.DRAIN} is not built: {places.HOW_BUILT}")
     subprocess.run([helper, folder, str(pid or os.getpid())], check=False)
 
 
