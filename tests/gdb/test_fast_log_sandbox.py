@@ -64,6 +64,24 @@ def test_past_libc(
     assert "system calls past libc" not in text, text  # nothing is missing that a user could wonder about
 
 
+SHARE = """static __attribute__((noinline)) long either(int is_first, long first, long second, long third)
+{
+    return is_first ? raw(SYS_seccomp, first, second, third) : raw(SYS_getppid, first, second, third);
+}
+static void confined"""
+
+
+def test_two_calls_that_share_the_instruction(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """The compiler has the one jump to the other's, with its number."""
+    hook = compile_c("libguardhook.so", RESOLVER, "-shared", "-O0")
+    source = no_process_vm_readv(past_libc(CONFINES)).replace("static void confined", SHARE, 1)
+    source = source.replace("raw(SYS_seccomp, SECCOMP", "either(1, SECCOMP")
+    source = source.replace("    confined();", "    either(count - 2, 0, 0, 0);")
+    program = compile_c("program", source, "-Os", str(hook), f"-Wl,-rpath,{tmp_path}")
+    text = local.run(program, FAST, "RUN", "cuda-log", hook=hook, arguments=("call",))
+    assert "exited with code 07" in text and "101 calls kept" in text, text
+
+
 CATCHES = """    signal(SIGTRAP, _exit);
     confined();
     void *found;"""

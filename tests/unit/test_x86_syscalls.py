@@ -50,6 +50,28 @@ def test_by_the_number(before: str, may: bool) -> None:
     assert (number_at(code + raw("0f05 c3"), len(code)) in (None, *CONFINING.numbers)) == may
 
 
+@pytest.mark.parametrize(
+    ("before", "behind", "number"),
+    [
+        ("85ff 7407 b83d010000 eb05 b86e000000", "c3", None),  # as gcc -Os merges two calls
+        ("b86e000000 4889d6", "c3 b83d010000 ebf6", None),  # jumps back: -O2
+        ("b86e000000 4889d6", "c3 b83d010000 ebf3", None),  # in front of the last instruction
+        ("85ff 7407 b83d010000 eb05 b86e000000 7403 4889d6", "c3", None),
+        ("b86e000000 85d2 7403 4889d6", "c3", 110),  # whoever jumps has loaded it too
+        ("b86e000000 4889d6", "75f4 c3", 110),  # a loop loads it each time
+        ("b86e000000 4889d6", "c3 06", 110),
+    ],
+)
+def test_a_number_that_is_jumped_past(before: str, behind: str, number: int | None) -> None:
+    code = raw(before)
+    assert number_at(code + raw("0f05" + behind), len(code)) == number
+
+
+def test_a_number_that_the_cold_part_jumps_past() -> None:
+    code = raw("b86e000000 4889d6 0f05 c3")
+    assert [number_at(code, 8, [reached]) for reached in (0, 5, 8, 10)] == [110, None, None, 110]
+
+
 def test_bytes_that_are_no_instruction() -> None:
     code = raw("b80f050000 c3")
     assert list(x86_syscalls.offsets(code)) == [1] and number_at(code, 1) == NO_CALL
@@ -81,6 +103,7 @@ def test_who_makes_children(before: str, may: bool) -> None:
     [
         ("b83c000000 0f05 ebf2 cc", 131, None),  # exit's number is loaded in the function before, as in Go
         ("b83c000000 0f05 ebf2 cc 48c7c083000000", NO_CALL, None),  # without symbols: the last number counts
+        ("b83c000000 eb05 b86e000000", NO_CALL, True),  # of two calls that share it
         ("b83c000000 4889df", NO_CALL, True),
         ("b83c000000 06", NO_CALL, False),
         ("4889df", None, True),

@@ -71,8 +71,7 @@ class OwnClone(LibcCall):
 
 def of_instructions(addresses: Iterable[int]) -> Iterator[Cloning]:
     for address in addresses:
-        before = in_front(address)
-        number = x86_syscalls.number(before)
+        before, number = in_front(address)
         if before and (number is not None or is_in_function(address)):
             yield Cloning(address, before[-1].raw, number)
 
@@ -83,12 +82,13 @@ def is_in_function(address: int) -> bool:
     return function is not None and address < function + detours.function_size(function)
 
 
-def in_front(address: int) -> list[Instruction]:
-    """The instructions in front of it, as far as they are known."""
-    code, offset = detours.function_up_to(address)
+def in_front(address: int) -> tuple[list[Instruction], int | None]:
+    """The instructions in front of it, as far as they are known, and the call's number."""
+    code, offset, reached = detours.function_around(address)
     found = x86_syscalls.in_front(code, offset) if code else None
-    if found is None:
-        with suppress(Unreadable):
-            near = process.original_code(address - NEAR, NEAR + len(SYSCALL))
-            found = x86_syscalls.behind_number(CLONING, near, NEAR)
-    return found or []
+    if found is not None:
+        return found, x86_syscalls.number(found, x86_syscalls.understood(code[offset:]), reached)
+    with suppress(Unreadable):
+        near = process.original_code(address - NEAR, NEAR + len(SYSCALL))
+        found = x86_syscalls.behind_number(CLONING, near, NEAR)
+    return found or [], x86_syscalls.number(found or [])

@@ -54,7 +54,7 @@ class SystemCallSite:
     @cached_property
     def number(self) -> int | None:
         """By the instructions of the function that it is in, read once whatever is looked for."""
-        return x86_syscalls.number_at(*detours.function_up_to(self.address))
+        return x86_syscalls.number_at(*detours.function_around(self.address))
 
 
 SITES: PerInferior[dict[tuple[str, int], list[SystemCallSite]]] = PerInferior(dict)  # by name and base

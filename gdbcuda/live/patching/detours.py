@@ -17,6 +17,7 @@ from gdbcuda.machine import detour, trampoline, unwind_tables
 from gdbcuda.machine.detour import Detour, NoDetour
 from gdbcuda.machine.free_ranges import ALIGN
 from gdbcuda.machine.unexecuted import LONGEST_NOP, PADDING, NearbyBytes, begins_with_nop, is_all_filling
+from gdbcuda.machine.x86.x86_jumps import targets
 from gdbcuda.machine.x86.x86_write import jump
 from gdbcuda.text import cplusplus
 
@@ -161,13 +162,15 @@ def is_possible() -> str:
     return "non-stop mode" if gdb.parameter("non-stop") else ""
 
 
-def function_up_to(address: int) -> tuple[bytes, int]:
-    """The code of the function that an instruction is in, and where in it that is."""
+def function_around(address: int) -> tuple[bytes, int, list[int]]:
+    """The code of the function that an instruction is in, up to there where nobody says its size; where in it that is;
+    where jumps of its cold part lead."""
     function = process.function_start(address)
     if function is None or address - function > LARGEST_FUNCTION:
-        return b"", 0
+        return b"", 0, []
+    known = min(function_size(function), LARGEST_FUNCTION)
     try:
-        code = process.original_code(function, address - function + SHORTEST_CALL)
+        code = process.original_code(function, max(known, address - function + SHORTEST_CALL))
     except Unreadable:
-        return b"", 0
-    return code, address - function
+        return b"", 0, []
+    return code, address - function, [one - function for one in targets(cold_part(function))]

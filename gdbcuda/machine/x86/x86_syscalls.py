@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
+from gdbcuda.machine.x86.x86_jumps import targets
 from gdbcuda.machine.x86.x86_stack import is_written, register
 from gdbcuda.machine.x86.x86_write import RAX, RBP, RBX
 
@@ -47,25 +49,32 @@ THREAD_ENDING = having(SYS_EXIT)
 ENDING = having(SYS_EXECVE, SYS_EXIT, SYS_EXIT_GROUP, SYS_EXECVEAT)  # the process, or its memory
 
 
-def number_at(code: bytes, offset: int) -> int | None:
+def number_at(code: bytes, offset: int, reached: Iterable[int] = ()) -> int | None:
     """Which system call is at that offset of a function; None where its number comes from elsewhere, NO_CALL where none
-    is there."""
+    is there. ``reached``: the offsets to which jumps of its other part lead."""
     before = in_front(code, offset)
-    is_one = before is not None and code[offset:].startswith(SYSCALL)
-    return number(before or []) if is_one else NO_CALL
+    if before is None or not code.startswith(SYSCALL, offset):
+        return NO_CALL
+    return number(before, understood(code[offset:]), reached)
 
 
 def in_front(code: bytes, offset: int) -> list[Instruction] | None:
     """The instructions in front of that offset; None where none begins there."""
-    before: list[Instruction] = []
-    try:
-        for at, one in instructions(code):
-            if at >= offset:
-                return before if at == offset else None
-            before.append(one)
-    except UnknownInstruction:
-        pass
-    return None
+    before = understood(code[:offset])
+    return before if size(before) == offset else None
+
+
+def understood(code: bytes) -> list[Instruction]:
+    """Up to the first that is not."""
+    found = []
+    with suppress(UnknownInstruction):
+        for _, one in instructions(code):
+            found.append(one)
+    return found
+
+
+def size(body: Sequence[Instruction]) -> int:
+    return sum(len(one.raw) for one in body)
 
 
 def is_wanted(wanted: Wanted, code: bytes, of_function: int | None) -> bool | None:
@@ -97,23 +106,45 @@ def behind_number(wanted: Wanted, code: bytes, at: int) -> list[Instruction] | N
     return None
 
 
-def number(before: list[Instruction]) -> int | None:
-    """What rax is behind these instructions; None where that is not known."""
+def number(
+    before: Sequence[Instruction], behind: Sequence[Instruction] = (), reached: Iterable[int] = ()
+) -> int | None:
+    """What rax is behind these instructions; None where that is not known. ``behind``: the function's others."""
+    found, count = last_loaded(before)
+    if found is None:
+        return None
+    end = size(before)
+    places = range(end - size(before[-count:]) + 1, end + 1)
+    return None if any(one in places for one in (*jumps_into(places, (*before, *behind)), *reached)) else found
+
+
+def last_loaded(before: Sequence[Instruction]) -> tuple[int | None, int]:
+    """By which instruction from the end."""
     for count, one in enumerate(before[: -MOST_BEFORE - 1 : -1], 1):
         found = loaded(one.raw, RAX)
         if found is not None:
-            return found
+            return found, count
         if ZERO.fullmatch(one.raw):
-            return 0
+            return 0, count
         copied = COPY.fullmatch(one.raw)
         if copied:
-            return kept(before[:-count], register(copied[1], copied[2][0] >> 3, REX_R))
+            return kept(before[:-count], register(copied[1], copied[2][0] >> 3, REX_R)), count
         if one.kind in ("call", "return", "jump") or is_written(one.raw, RAX):
-            return None
-    return None
+            break
+    return None, 0
 
 
-def kept(before: list[Instruction], wanted: int) -> int | None:
+def jumps_into(places: range, function: Iterable[Instruction]) -> Iterator[int]:
+    """From outside of them: compilers have several system calls share an instruction, to which each comes with its
+    number. (No switch leads there: each of its cases loads one.)"""
+    at = 0
+    for one in function:
+        if at not in places:
+            yield from targets([(at, one)])
+        at += len(one.raw)
+
+
+def kept(before: Sequence[Instruction], wanted: int) -> int | None:
     """Of that register, where the function loads it and nothing else: as compilers do for the futex of a loop. The way
     there need not lead over each instruction in between, and no call in front of a jump counts."""
     is_straight = True
