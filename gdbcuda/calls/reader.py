@@ -79,6 +79,7 @@ class LogFile:
         self.path = path
         try:
             self.stream = standard_input() if str(path) == "-" else streams.opened(path)
+            streams.require_end(self.stream, path)
             self.size = os.fstat(self.stream.fileno()).st_size  # 0 for a pipe
             self.read_ahead = self.stream.readline(CHUNK)
         except OSError as problem:

@@ -8,6 +8,7 @@ import stat
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO
 
+from gdbcuda.errors import UserError
 from gdbcuda.text import output
 from gdbcuda.text.printable import visible
 
@@ -30,6 +31,13 @@ def opened(path: str | Path) -> BinaryIO:
         os.set_blocking(stream.fileno(), True)
         unless_opened.pop_all()
         return stream
+
+
+def require_end(stream: BinaryIO, name: str | Path) -> None:
+    """Of devices a terminal has one, and /dev/null; /dev/zero and others are read for ever."""
+    found = os.fstat(stream.fileno())
+    if stat.S_ISCHR(found.st_mode) and not stream.isatty() and found.st_rdev != os.stat(os.devnull).st_rdev:
+        raise UserError(f"{name} is a device: a file or a pipe is needed")
 
 
 def is_written(stream: BinaryIO, seconds: float | None) -> bool:

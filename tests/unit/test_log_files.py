@@ -240,6 +240,13 @@ def test_what_is_no_log_is_no_log_without_calls(tmp_path: Path, held: str, why: 
         assert errors.getvalue() == f"gdbcuda: {tmp_path / 'file'} is no call log: {why}\n"
 
 
+def test_a_device_is_not_read_for_ever(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["log", "show", "/dev/zero"]) == 2
+    assert capsys.readouterr().err == "gdbcuda: /dev/zero is a device: a file or a pipe is needed\n"
+    assert cli.main(["log", "show", os.devnull]) == 2
+    assert capsys.readouterr().err == f"gdbcuda: {os.devnull} is no call log: the file is empty\n"
+
+
 def test_of_a_fifo_without_a_writer_it_is_said_that_it_is_waited_for(tmp_path: Path) -> None:
     """Who types the wrong name sees why nothing comes; who types the writer's line second is served."""
     fifo, text = tmp_path / "fifo", write(tmp_path / "log", two_calls()).read_bytes()
