@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from gdbcuda.text.printable import visible
 from gdbcuda.text.sentences import counted
 
 SIGNALLED, LAST_LINES = 128, 5
+PAGE = "faults"  # of the manual, where the words of all of them are
 SHELL = "/bin/sh"  # that gdb starts the program with; the program is told of the user's
 OF_GDB = ("LINES", "COLUMNS", "SHELL")  # it sets them for the program, or we do for it
 
@@ -45,7 +47,7 @@ def run(command: str, hook: str, program: Sequence[str]) -> int:
             require_python()
             raise UserError(f"gdb has ended with {status}: {last_words(log)}")
     if "problem" in told:
-        raise UserError(told["problem"])
+        raise UserError(in_shell(told["problem"]))
     for one in told["faults"]:
         output.complain(line(one))
     return end(told)
@@ -78,6 +80,12 @@ def read(path: str) -> dict[str, Any] | None:
             return dict(json.load(file))
     except (OSError, ValueError):
         return None
+
+
+def in_shell(problem: str) -> str:
+    """What the prompt advises is not typed in a shell."""
+    of_command = re.sub(r"\(see: help cuda-[a-z]+\)$", f"(see: gdbcuda help {PAGE})", problem)
+    return re.sub(r"\(cuda-help ([\w-]+)\)$", r"(gdbcuda help \1)", of_command)
 
 
 def last_words(log: str) -> str:
