@@ -112,3 +112,32 @@ def test_a_fork_past_libc(local: Scenario, compile_c, tmp_path: Path) -> None:
     text = local.run(program, "cuda-log start --fast cuMemAlloc", "RUN", "cuda-log", hook=hook)
     assert "exited with code 07" in text and "3 calls kept" in text, text
     assert "threads that had made no call, are not recorded: program makes system calls past libc" in text, text
+
+
+SHARES = """
+int main(void)
+{
+    static char stack[1 << 16];
+    volatile long number = SYS_clone;
+    unsigned long long block;
+    cuMemAlloc_v2(&block, 1);
+    long child = number;
+    __asm__ volatile("syscall\\n test %%eax, %%eax\\n jnz 1f\\n mov $60, %%eax\\n syscall\\n1:" : "+a"(child)
+                     : "D"(CLONE_VM | SIGCHLD), "S"(stack + sizeof stack) : "rcx", "r11", "memory");
+    waitpid(child, NULL, 0);
+    raise(SIGUSR2);
+    for (int i = 0; i < 100; i++)
+        cuMemAlloc_v2(&block, i);
+    return 7;
+}
+"""
+
+
+def test_a_child_that_shares_the_memory_past_libc(local: Scenario, compile_c, tmp_path: Path) -> None:
+    """In the middle of a function, where the stack says of nobody that the call has returned."""
+    hook = compile_c("libendshook.so", HOOK, "-shared", "-O1")
+    source = "#define _GNU_SOURCE\n#include <sched.h>\n#include <signal.h>\n" + CALL.replace("NUMBER", "long number,")
+    program = compile_c("program", source + SHARES, "-O1", str(hook), f"-Wl,-rpath,{tmp_path}", "-Wno-unused-function")
+    words = ("handle SIGUSR2 stop nopass", "cuda-log start --fast cuMemAlloc", "RUN", "continue", "cuda-log")
+    text = local.run(program, *words, hook=hook)
+    assert "exited with code 07" in text and "101 calls kept" in text, text

@@ -28,7 +28,7 @@ from gdbcuda.live.layers import this_snapshot
 from gdbcuda.live.placing import silence
 from gdbcuda.live.recording.in_process.past_gdb import write_word
 from gdbcuda.live.recording.in_process.ring_process import RingProcess
-from gdbcuda.live.threads import children
+from gdbcuda.live.threads import call_registers, children
 from gdbcuda.machine.x86.x86_syscalls import CONFINING, ENDING, THREAD_ENDING
 from gdbcuda.rings.ring_layout import NO_TICKS, STATE, WORD
 
@@ -191,6 +191,7 @@ class SystemCall(ThreadEnd):
                 self.state.confine()
             elif forks.shares_and_runs_on_by_syscall(*words):
                 on_sharing(self.state)
+                forks.stay_in_front(call_registers.thread_number(), range(self.address, self.address + 1))
             else:
                 self.count()
 
