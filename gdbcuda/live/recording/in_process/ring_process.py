@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from typing import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import gdb
 
@@ -30,6 +29,7 @@ from gdbcuda.live.recording.base.planting import PlantingSpot
 from gdbcuda.live.recording.entries import entry_plans, function_slots, onward_code, recorded_guards
 from gdbcuda.live.recording.entries.entry_patch import EntryPatch
 from gdbcuda.live.recording.entries.onward_code import Onward, PlannedEntry
+from gdbcuda.live.recording.in_process.thread_numbers import ThreadNumbers
 from gdbcuda.live.recording.in_process.told_python import ToldPython
 from gdbcuda.machine.detour import NoDetour
 from gdbcuda.machine.trampoline import Trampoline
@@ -46,10 +46,10 @@ class RingProcess:
     """``known``: by slot; ``spots`` and ``patches``: of recorded functions, by address; ``left_alone``: the others, and
     why; ``unloaded``: of functions that have gone with their object, by file and symbol, the one or the other;
     ``missing``: what is known of them also when they have come again; ``fresh``: in objects that have just been loaded;
-    ``threads``: gdb's numbers, by the kernel's; ``calls``: by ring; ``read``: what is not decoded yet; ``watches``: on
-    calls that matter; ``far``: too far for a jump; ``looked_at``: calls past libc that are watched; ``careful``: why it
-    makes no system call, where none was seen; ``python_for``: functions whose calls get their lines of Python, as
-    ``pythons`` knows them; ``has_run``: since its rings were read; ``looked_on``: as told."""
+    ``calls``: by ring; ``read``: what is not decoded yet; ``watches``: on calls that matter; ``far``: too far for a
+    jump; ``looked_at``: calls past libc that are watched; ``careful``: why it makes no system call, where none was
+    seen; ``python_for``: functions whose calls get their lines of Python, as ``pythons`` knows them; ``has_run``: since
+    its rings were read; ``looked_on``: as told."""
 
     number: int = field(default_factory=lambda: int(gdb.selected_inferior().num))
     known: dict[int, RecordedFunction] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class RingProcess:
     missing: MissingCalls = field(default_factory=MissingCalls)
     fresh: list[EntryPatch] = field(default_factory=list)
     reader: RingReader | None = None
-    threads: dict[int, int] = field(default_factory=dict)
+    threads: ThreadNumbers = field(default_factory=ThreadNumbers)
     calls: dict[int, ThreadCalls] = field(default_factory=dict)
     read: list[tuple[Ring, list[Record]]] = field(default_factory=list)
     watches: list[Watch] | None = None
@@ -108,7 +108,7 @@ class RingProcess:
         if parent.reader is not None:
             self.reader = RingReader(parent.reader.memory, parent.reader.state)
             self.reader.missed_before = parent.reader.missed_before + parent.reader.missed
-        self.pid = int(child.pid)
+        self.number, self.pid = int(child.num), int(child.pid)
         self.known, self.spots = dict(parent.known), dict(parent.spots)
         self.patches = {at: replace(one) for at, one in parent.patches.items()}
         written = [one for one in self.patches.values() if one.is_written]
@@ -228,15 +228,15 @@ class RingProcess:
 
     def decode(self, number: int, epoch: float, is_wanted: Callable[[Call], bool]) -> tuple[list[Call], list[Call]]:
         """The calls that have begun and those that have ended, by what was read; ``number`` is the first one's."""
-        table, begun, logs = table_version.table(), [], []
+        table, begun, logs = table_version.table(), [], list[ThreadCalls]()
         for one, records in self.read:
-            log = self.calls.setdefault(one.address, ThreadCalls(one, epoch))
-            logs.append(log)
-            begun += [pair for pair in log.add(records, self.known, table) if is_wanted(pair[0])]
+            logs.append(self.calls.setdefault(one.address, ThreadCalls(one, epoch)))
+            named = self.threads.told(one, logs[-1].add(records, self.known, table))
+            begun += [pair for pair in named if is_wanted(pair[0])]
         self.read.clear()
         calls = ring_calls.numbered(begun, number)
         for call in calls:
-            call.thread, call.inferior = self.threads.get(call.lwp, call.lwp), self.number
+            call.inferior = self.number
         ended = [call for log in logs for call in log.ended if call.number >= 0]
         for log in logs:
             log.ended.clear()

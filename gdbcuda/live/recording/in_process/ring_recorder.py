@@ -86,13 +86,15 @@ class RingRecorder(LogNotes):
 
     def on_process(self, inferior: gdb.Inferior) -> None:
         """If it is a fork, it has the jumps of the process that it was forked from."""
-        parents = [one for one in self.processes.all() if one.number != inferior.num] or self.ended
+        others = [one for one in self.processes.all() if one.number != inferior.num]
+        parents = [one for one in others if one.reader is not None] or (not others and self.ended)
         if inferiors.is_forked(inferior) and parents:
             self.processes.of(inferior).inherit(parents[-1], inferior)
 
     def on_new_thread(self, inferior: gdb.Inferior, thread: gdb.InferiorThread) -> None:
-        sandboxes.on_new_thread(self.processes.of(inferior))
-        self.processes.of(inferior).threads.setdefault(thread.ptid[1], thread.global_num)
+        if self.processes.has(inferior):
+            sandboxes.on_new_thread(self.processes.of(inferior))
+            self.processes.of(inferior).threads.meet(thread)
 
     # -- guards on the same functions
 
@@ -198,15 +200,14 @@ class RingRecorder(LogNotes):
                 self.place(code_places.caller(back))
         state.pythons.read({one.callers[0] for _, records in found for one in records if one.callers}, self.script)
         self.note_kernels(state, found)
-        state.read += found
+        state.read += state.threads.owned(found)
         if not state.reader.is_cut and sum(len(records) for _, records in state.read) > MANY:
             self.tell(state)
 
     def meet_threads(self, state: RingProcess) -> None:
         for thread in inferiors.threads():
-            lwp = thread.ptid[1]
-            if state.threads.setdefault(lwp, thread.global_num) == thread.global_num:
-                self.note_thread(thread.global_num, lwp, thread.name)
+            state.threads.meet(thread)
+            self.note_thread(thread.global_num, thread.ptid[1], thread.name)
 
     def note_kernels(self, state: RingProcess, found: Iterable[tuple[Ring, list[Record]]]) -> None:
         for _, records in found:
