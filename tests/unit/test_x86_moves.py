@@ -33,6 +33,45 @@ REGISTERS = [0x1111_0000_0000 + number for number in range(16)]
         ("480527000000", RDI, REGISTERS[7]),
         ("4883c701", RDI, None),  # add
         ("488d7b08", RDI, None),  # lea
+        ("0f45f9", RDI, None),  # cmovne %ecx,%edi
+        ("0fb638", RDI, None),  # movzbl (%rax),%edi
+        ("0fbec0", RAX, None),
+        ("97", RDI, None),  # xchg %eax,%edi
+        ("4190", RAX, None),  # with r8
+        ("40b701", RDI, None),  # mov $1,%dil
+        ("b001", RAX, None),
+        ("0f94c0", RAX, None),  # sete
+        ("4898", RAX, None),  # cltq
+        ("480527000000", RAX, None),  # add
+        ("48f7e1", RAX, None),  # mul
+        ("f7d8", RAX, None),
+        ("f00fb10f", RAX, None),  # cmpxchg
+        ("f348ab", RDI, None),  # rep stos
+        ("e800000000", RAX, None),
+        ("0f05", RAX, None),
+        ("0fa2", RAX, None),
+        ("4080e67f", RAX, REGISTERS[0]),  # and $0x7f,%sil
+        ("80cc01", RAX, None),  # or $1,%ah
+        ("4180e77f", RDI, REGISTERS[7]),  # of r15
+        ("f7d6", RAX, REGISTERS[0]),  # not
+        ("490f46f0", RAX, REGISTERS[0]),  # cmovbe
+        ("440fb6f8", RDI, REGISTERS[7]),  # movzbl %al,%r15d
+        ("480fba342420", RAX, REGISTERS[0]),  # btr in memory
+        ("480fbae820", RAX, None),
+        ("400f95c6", RAX, REGISTERS[0]),  # setne %sil
+        ("4839c7", RDI, REGISTERS[7]),
+        ("4883ff01", RDI, REGISTERS[7]),  # cmp with a number
+        ("85c0", RAX, REGISTERS[0]),
+        ("57", RDI, REGISTERS[7]),
+        ("90", RAX, REGISTERS[0]),
+        ("660f1f440000", RAX, REGISTERS[0]),
+        ("0f1007", RDI, REGISTERS[7]),  # movups
+        ("c5fa6f07", RDI, REGISTERS[7]),
+        ("c5f9d7f8", RDI, None),  # vpmovmskb
+        ("c60701", RDI, REGISTERS[7]),
+        ("488907", RDI, REGISTERS[7]),
+        ("eb10", RAX, REGISTERS[0]),
+        ("7510", RAX, REGISTERS[0]),
     ],
 )
 def test_what_a_register_is_behind_an_instruction(instruction: str, wanted: int, value: int | None) -> None:

@@ -60,6 +60,7 @@ def test_by_the_number(before: str, may: bool) -> None:
         ("b86e000000 85d2 7403 4889d6", "c3", 110),  # whoever jumps has loaded it too
         ("b86e000000 4889d6", "75f4 c3", 110),  # a loop loads it each time
         ("b86e000000 4889d6", "c3 06", 110),
+        ("b86e000000 ba3d010000 85ff 0f45c2", "c3", None),  # cmovne %edx,%eax: one of two
     ],
 )
 def test_a_number_that_is_jumped_past(before: str, behind: str, number: int | None) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Callable
 
-from gdbcuda.machine.x86.x86_stack import is_written, number, register
+from gdbcuda.machine.x86.x86_stack import number, register
 from gdbcuda.machine.x86.x86_syscalls import REX_B, REX_R, loaded
+from gdbcuda.machine.x86.x86_unwritten import leaves
 from gdbcuda.machine.x86.x86_write import RSP
 
 REX_W, REX_X, LOW = 8, 2, (1 << 32) - 1
@@ -29,7 +30,7 @@ def behind(raw: bytes, wanted: int, registers: Registers, memory: Memory) -> int
         return found
     if (pop := POP.fullmatch(raw)) and register(pop[1], pop[2][0], REX_B) == wanted:
         return memory(registers(RSP))
-    if not is_written(raw, wanted):
+    if leaves(raw, wanted):
         return registers(wanted)
     if (copy := COPY.fullmatch(raw)) is not None:
         return copied(copy, wanted, registers)

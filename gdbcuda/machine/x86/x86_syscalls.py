@@ -13,6 +13,7 @@ from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86.x86_jumps import targets
 from gdbcuda.machine.x86.x86_stack import is_written, register
+from gdbcuda.machine.x86.x86_unwritten import leaves
 from gdbcuda.machine.x86.x86_write import RAX, RBP, RBX
 
 SYSCALL = b"\x0f\x05"
@@ -129,7 +130,7 @@ def last_loaded(before: Sequence[Instruction]) -> tuple[int | None, int]:
         copied = COPY.fullmatch(one.raw)
         if copied:
             return kept(before[:-count], register(copied[1], copied[2][0] >> 3, REX_R)), count
-        if one.kind in ("call", "return", "jump") or is_written(one.raw, RAX):
+        if one.kind in ("call", "return", "jump") or not leaves(one.raw, RAX):
             break
     return None, 0
 
