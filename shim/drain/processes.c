@@ -45,32 +45,37 @@ static struct watched *seen(pid_t pid)
 
 void process_seen(pid_t pid)
 {
-    seen(pid);
+    struct watched *one = seen(pid);
+    if (one)
+        one->is_elsewhere = 0;
 }
 
-/* What a process writes its file with is among its mappings; 1 where nobody may look. */
-static int has_mapped(pid_t pid, const char *file_name)
+/* What a process writes its file with is among its mappings. */
+static int has_mapped(pid_t pid, const char *file_name, int where_nobody_may_look)
 {
-    char path[64], *line = NULL;
+    char path[64], name[LONGEST_NAME + 1], *line = NULL;
     size_t room = 0;
     int is_there = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    name_with(name, "/", file_name);
     FILE *maps = fopen(path, "re");
     while (maps && !is_there && getline(&line, &room, maps) > 0)
-        is_there = strstr(line, file_name) != NULL;
+        is_there = strstr(line, name) != NULL;
     free(line);
     if (!maps)
-        return 1;
+        return where_nobody_may_look;
     fclose(maps);
     return is_there;
 }
 
+/* A process may not have mapped its file yet, or be another program by now that has a later one: it is asked again.
+ * Were the one that is 1 in a namespace of its own the first here, it would be the one started. */
 void process_of_file_seen(pid_t pid, const char *file_name)
 {
     int is_new = !found(pid);
     struct watched *one = seen(pid);
-    if (one && is_new)
-        one->is_elsewhere = pid == 1 || !has_mapped(pid, file_name); /* were it the first here, it would be the one started */
+    if (one && (is_new || one->is_elsewhere))
+        one->is_elsewhere = pid == 1 || !has_mapped(pid, file_name, is_new);
 }
 
 static int is_over(struct watched *one)

@@ -156,8 +156,14 @@ def test_the_helper_is_killed(trace: Trace, traced: Path) -> None:
     assert kept[0] >= 1024 and sum(kept) + missing(found) == 2 * 5001
 
 
-def test_a_process_that_outlives_the_one_that_was_started(trace: Trace, traced: Path) -> None:
-    found = trace("/bin/sh", "-c", f"(sleep 0.5; {traced} exit 3000) > /dev/null 2>&1 &", options=FEW)
+NOT_MAPPED = 'file=$GDBCUDA_TRACE/$$-1.process; : > "$file"; sleep 0.5; rm "$file"'
+
+
+@pytest.mark.parametrize("before", ["sleep 0.5", NOT_MAPPED])
+def test_a_process_that_outlives_the_one_that_was_started(trace: Trace, traced: Path, before: str) -> None:
+    """The helper may see a process's file before the process has mapped it."""
+    line = f"sh -c '{before}; exec {traced} exit 3000' > /dev/null 2>&1 &"
+    found = trace("/bin/sh", "-c", line, options=FEW)
     until = time.monotonic() + 30
     while not list(found.folder.glob("*.calls")) and time.monotonic() < until:
         time.sleep(0.05)
