@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Callable
 
-from gdbcuda.machine.x86.x86_stack import number, register
+from gdbcuda.machine.x86.x86_stack import leaves, number, register
 from gdbcuda.machine.x86.x86_syscalls import REX_B, REX_R, loaded
-from gdbcuda.machine.x86.x86_unwritten import leaves
 from gdbcuda.machine.x86.x86_write import RSP
 
 REX_W, REX_X, LOW = 8, 2, (1 << 32) - 1

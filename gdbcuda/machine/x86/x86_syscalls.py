@@ -12,8 +12,7 @@ from contextlib import suppress
 from gdbcuda.data_classes import dataclass
 from gdbcuda.elf.code.x86_read import Instruction, UnknownInstruction, instructions
 from gdbcuda.machine.x86.x86_jumps import targets
-from gdbcuda.machine.x86.x86_stack import is_written, register
-from gdbcuda.machine.x86.x86_unwritten import leaves
+from gdbcuda.machine.x86.x86_stack import is_written, leaves, register
 from gdbcuda.machine.x86.x86_write import RAX, RBP, RBX
 
 SYSCALL = b"\x0f\x05"
