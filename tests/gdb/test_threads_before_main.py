@@ -44,3 +44,28 @@ def test_who_is_on_its_way_to_main_executes_the_programs_own_code(local: Scenari
                      "show displaced-stepping", "cuda-log summary", hook=hook)  # fmt: skip
     assert "exited normally" in text and f"{THREADS * CALLS} calls of 1 function" in text, text
     assert f"step over breakpoints is {wanted}" in text
+
+
+BARE = """
+#include <signal.h>
+#include <unistd.h>
+int cuInit(unsigned flags);
+int work(void)
+{
+    cuInit(0);
+    raise(SIGUSR2);
+    _exit(7);
+}
+__asm__(".globl _start\\n_start: xor %ebp, %ebp\\nand $-16, %rsp\\ncall work\\nhlt");
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="gdb steps a thread aside at the program's entry point")
+@pytest.mark.parametrize(("stops", "then"), [("stop", ["cuda-log summary"]), ("nostop", [])])
+def test_a_program_that_never_comes_to_libcs_start(local: Scenario, compile_c, stops: str, then: list[str]) -> None:
+    """gdb steps as the user wants it to at the first stop in the program, and behind its end in a script."""
+    hook = compile_c("libwatcher.so", HOOK, "-shared", "-pthread", f"-L{local.shim}/standin", "-lcuda")
+    program = compile_c("bare", BARE, "-nostartfiles", str(local.shim / "standin/libcuda.so.1"))
+    text = local.run(program, f"handle SIGUSR2 {stops} nopass", "cuda-log start cuDriverGetVersion", "RUN", *then,
+                     "show displaced-stepping", *["continue"] * len(then), hook=hook)  # fmt: skip
+    assert "exited with code 07" in text and "step over breakpoints is auto" in text, text
