@@ -156,14 +156,14 @@ def test_the_helper_is_killed(trace: Trace, traced: Path) -> None:
     assert kept[0] >= 1024 and sum(kept) + missing(found) == 2 * 5001
 
 
-NOT_MAPPED = 'file=$GDBCUDA_TRACE/$$-1.process; : > "$file"; sleep 0.5; rm "$file"'
+NOT_MAPPED = 'file=$GDBCUDA_TRACE/$$-1.process; : > "$file"; while [ $((i += 1)) -lt 400000 ]; do :; done; rm "$file"'
 
 
-@pytest.mark.parametrize("before", ["sleep 0.5", NOT_MAPPED])
-def test_a_process_that_outlives_the_one_that_was_started(trace: Trace, traced: Path, before: str) -> None:
+@pytest.mark.parametrize("line", ["(sleep 0.5; {}) > /dev/null 2>&1 &",
+                                  f"sh -c '{NOT_MAPPED}; exec {{}}' > /dev/null 2>&1 & sleep 0.1"])  # fmt: skip
+def test_a_process_that_outlives_the_one_that_was_started(trace: Trace, traced: Path, line: str) -> None:
     """The helper may see a process's file before the process has mapped it."""
-    line = f"sh -c '{before}; exec {traced} exit 3000' > /dev/null 2>&1 &"
-    found = trace("/bin/sh", "-c", line, options=FEW)
+    found = trace("/bin/sh", "-c", line.format(f"{traced} exit 3000"), options=FEW)
     until = time.monotonic() + 30
     while not list(found.folder.glob("*.calls")) and time.monotonic() < until:
         time.sleep(0.05)
