@@ -64,8 +64,9 @@ def test_a_function_that_the_compiler_has_parted(local: Scenario, compile_c, gua
     source = '#include "hook.c"\n#include "resolve.c"\n'
     hook = compile_c("libparted.so", source, "-shared", "-O2", f"-I{template}", "-ldl")
     words = ("cuda-break cuMemAlloc if bytesize > 1G", "RUN", "continue", "info breakpoints")
-    text = local.run("test_alloc", f"set cuda-guard {guard}", *words, hook=hook)
+    again = ("enable 1.3", "run", "info breakpoints")
+    text = local.run("test_alloc", f"set cuda-guard {guard}", *words, *again, hook=hook)
     sizes = re.findall(r"^Breakpoint 1  hook libparted.so  cuMemAlloc_v2\(.*bytesize=(\d+)", text, re.MULTILINE)
-    assert sizes == ["1073741825", "3221225472"], text
+    assert sizes[:2] == ["1073741825", "3221225472"], text
     places = re.findall(r"^1\.\d +([yn]) .* in cuMemAlloc_v2 at \S*hook.c:", text, re.MULTILINE)
-    assert places[:1] == ["y"] and set(places[1:]) <= {"n"}, text
+    assert places in (["y", "n", "y", "y"], ["y"] * 2), text  # of what the user has enabled nothing is undone

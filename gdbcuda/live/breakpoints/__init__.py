@@ -168,12 +168,17 @@ def choose_locations(breakpoint: gdb.Breakpoint, wish: BreakWish) -> None:
         seen = wish.seen.get(number, {})
         if list(seen) == [place.address for place in own] and not is_forgotten(breakpoint, own, seen):
             switched = [place for place in own if place.enabled != seen[place.address]]
-            wish.by_user.update({(place.file, place.function): place.enabled for place in switched})
+            wish.by_user.update({key_of(place, own): place.enabled for place in switched})
             seen.update({place.address: place.enabled for place in switched})
         else:
             wish.seen[number] = {place.address: place.enabled for place in own}
             choose_among(breakpoint, own, wish)
     own_condition.complete(breakpoint, places)
+
+
+def key_of(place: Location, places: list[Location]) -> tuple[str, str, bool]:
+    """What the user has switched in it is wanted for: it has another address next time."""
+    return place.file, place.function, locations.is_inside_another(place, places)
 
 
 def is_forgotten(breakpoint: gdb.Breakpoint, places: list[Location], seen: dict[int, bool]) -> bool:
@@ -193,8 +198,8 @@ def choose_among(breakpoint: gdb.Breakpoint, places: list[Location], wish: Break
     for place in places:
         is_meant = is_wanted(place, wish, chosen) and not (len(places) > 1 and is_asked(place, wish))
         is_meant = is_meant and not any(taken(breakpoint.number, place.address) for taken in IS_TAKEN)
-        is_part = locations.is_inside_another(place, places)
-        wanted = not is_part and wish.by_user.get((place.file, place.function), is_meant)
+        key = key_of(place, places)
+        wanted = wish.by_user.get(key, is_meant and not key[-1])
         if not wanted:
             for tell in ON_NOT_MEANT:
                 tell(breakpoint, place)

@@ -41,7 +41,7 @@ class BreakWish:
         self.native = ""  # the condition that we have given it
         # by inferior and address, which places are on as far as we know: what is otherwise, the user has switched
         self.seen: dict[int, dict[int, bool]] = {}
-        self.by_user: dict[tuple[str, str], bool] = {}  # by file and function: other addresses next run
+        self.by_user: dict[tuple[str, str, bool], bool] = {}  # by file, function, and whether it is a part of it
 
     def is_of_hook(self) -> bool:
         """A hook library that answers for the function is meant too; not where a vendor's layer is asked for."""
