@@ -46,13 +46,16 @@ class OpenRecord:
 @dataclass
 class ThreadCalls:
     """Of one ring, read now and then. ``open``: the calls that the thread was in when it was read, outermost first;
-    ``waiting``: by position, those whose return was not recorded yet."""
+    ``waiting``: by position, those whose return was not recorded yet; ``since``: the position from which none is
+    missing up to the ``last`` one."""
 
     ring: Ring
     epoch: float = 0.0  # seconds of CLOCK_MONOTONIC that the calls' times begin with
     open: list[OpenRecord] = field(default_factory=list)
     waiting: dict[int, OpenRecord] = field(default_factory=dict)
     ended: list[Call] = field(default_factory=list)  # since it was last asked
+    since: int = 0
+    last: int = 0
     scale: tuple[Words | None, int, int, float] = (None, 0, 0, 0.0)  # of a clock: its ticks, nanoseconds, and rate
 
     def add(
@@ -70,11 +73,13 @@ class ThreadCalls:
     ) -> tuple[Call, Call | None]:
         start = self.time(one.entered)
         self.leave(one, start)
+        self.since, self.last = self.since if one.position == self.last + 1 else one.position, one.position
         around = self.open[-1].call if self.open else None
         call = begin(known[one.function], one, start, self.ring, table)
         call.depth = len(self.open)
         if one.back in self.ring.own:
-            set_tail_caller(call, around)
+            is_around_known = bool(self.open) and self.open[-1].record.position >= self.since
+            set_tail_caller(call, around if is_around_known else None)
         self.open.append(OpenRecord(one, call))
         if one.left is None:
             self.waiting[one.position] = self.open[-1]

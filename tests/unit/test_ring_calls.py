@@ -145,6 +145,10 @@ def test_what_a_recorded_function_jumps_to_is_called_by_its_caller() -> None:
     assert [call.caller for call in calls] == [0x4321, 0x4321] and calls[1].stack == [0x4321, 0x5555]
     (alone,) = ring_calls.calls(found, stacked[1:], KNOWN, TABLE)
     assert (alone.caller, alone.stack) == (0, [])
+    between = one(2, COPY, 1050, 1100, 0x6000)
+    later = stacked[1]._replace(position=3)
+    for records, caller in (([between, later], 0x4321), ([later], 0), ([between._replace(function=99), later], 0)):
+        assert ring_calls.calls(found, [stacked[0], *records], KNOWN, TABLE)[-1].caller == caller
 
 
 def test_a_ring_that_is_read_now_and_then() -> None:
