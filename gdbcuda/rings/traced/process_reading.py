@@ -34,8 +34,9 @@ WITHOUT = ("{} makes system calls past libc, by one of which the program may con
            "and calls of threads that began later or were forked, are not recorded")
 PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and the kernel lets nobody write into "
             "/proc/self/mem: not all that it calls is recorded")
+IN_SLOTS = "could not be recorded, which it has written into slots that others call through"
 PASSED_BY = {
-    A_WRITTEN_SLOT: "{} of {} could not be recorded, which it has written into slots that others call through: {}",
+    A_WRITTEN_SLOT: f"{{}} of {{}} {IN_SLOTS}: {{}}",
     A_WRITTEN_ENTRY: "the beginning of {} of {} has been overwritten: what is called instead could not be recorded: {}",
     NO_SLOT_LEFT: "{} of {} could not be recorded: there were too many: {}",
 }

@@ -20,6 +20,7 @@ from gdbcuda.errors import UserError
 from gdbcuda.files import places
 from gdbcuda.log.source import LogSource
 from gdbcuda.observe import ptracing
+from gdbcuda.rings.traced.process_reading import IN_SLOTS
 from gdbcuda.shell.ab import recorded_run
 from gdbcuda.shell.ab.options import AUTO, STOPS, AbOptions
 from gdbcuda.shell.ab.recorded_run import RecordedRun, RunPlan
@@ -121,9 +122,11 @@ def side(one: RecordedRun) -> RunSide:
 
 
 def require_whole(source: LogSource, one: RecordedRun) -> None:
-    """Calls that are missing would be taken for dropped ones."""
+    """Calls that are missing would be taken for dropped ones. What a library has written into slots is its own part of
+    a call: what it makes of it, the functions behind it tell, and that is compared."""
     problems = +source.log.problems
-    problems.pop(STILL_OPEN, None)
+    for what in [one for one in problems if one == STILL_OPEN or IN_SLOTS in one]:
+        del problems[what]
     if problems:
         what = visible(with_counts(problems))
         raise UserError(f"the run {label(one.plan)} was not recorded whole, so nothing is compared: {what}",
