@@ -33,6 +33,12 @@ def build_shim(*targets: str) -> Path:
     return build
 
 
+def has_real_driver() -> bool:
+    """The loader finds one without being told where. (ldconfig(8).)"""
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    return "libcuda.so.1" in known
+
+
 def clean_environment() -> dict[str, str]:
     """What the tests were started with, less everything that would change what a program loads."""
     unwanted = ("LD_", "GDBCUDA_", "CUDA_", "MAKE", "MFLAGS", "PYTHONPATH", "NO_COLOR")

@@ -10,6 +10,7 @@ import pytest
 from check_cases import CASES
 from check_cases.building import ALLOC, FREE, library
 from elf_build import compiled
+from shim_support import has_real_driver
 
 from gdbcuda.check.finding import Finding, Report
 from gdbcuda.check.registry import load_checks
@@ -34,6 +35,8 @@ def whole(finding: Finding, folder: Path) -> str:
 @pytest.mark.parametrize("id", sorted(load_checks()))
 def test_finding(id: str, tmp_path: Path) -> None:
     assert id in CASES, f"the check {id} has no file here that it finds something in"
+    if id == "library-not-found" and has_real_driver():
+        pytest.skip("this machine has a real driver, which the check finds")
     found = [finding for finding in CASES[id](tmp_path).findings if finding.id == id]
     assert [whole(one, tmp_path) for one in found] == [line for line in SAID if line.split(":")[0].split()[1] == id]
     assert len(found) == 1

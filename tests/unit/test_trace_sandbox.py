@@ -32,7 +32,8 @@ def make(tmp_path: Path) -> Make:
 
     def make_one(name: str, *flags: str) -> Path:
         made = tmp_path / name
-        line = [*compiler, "-o", made, HERE / "sandboxed.c", *flags, driver, f"-Wl,-rpath,{tmp_path}", "-ldl"]
+        first = f"-Wl,--disable-new-dtags,-rpath,{tmp_path}"  # DT_RPATH goes before LD_LIBRARY_PATH: ld.so(8)
+        line = [*compiler, "-o", made, HERE / "sandboxed.c", *flags, driver, first, "-ldl"]
         subprocess.run(line, check=True)
         return made
 
