@@ -24,6 +24,7 @@ def on_exit(event: gdb.ExitedEvent) -> None:
     process.forget()
     inferiors.forget_ended(event.inferior.num)
     own_process.leave(event.inferior.num)
+    own_process.free(event.inferior.num)
 
 
 def on_inferior_deleted(event: gdb.InferiorDeletedEvent) -> None:

@@ -163,6 +163,15 @@ def test_a_launched_child_meets_no_lookout_of_ours(local: Scenario, compile_c) -
     assert "never loaded" not in text  # into the one that ends without a program
 
 
+@pytest.mark.smoke
+def test_what_an_ended_child_leaves_ends_no_gdb(local: Scenario, compile_c) -> None:
+    """No prompt comes in between: gdb has removed the child's inferior, and goes over breakpoints at the next one."""
+    program = compile_c("launches", LAUNCHES, f"-L{local.shim}/standin", "-l:libcuda.so.1")
+    words = ("cuda-break cuMemAlloc if bytesize == 3000", "run", *["inferior 1", "continue"] * 3)
+    text = local.run(program, *BOTH, *words)
+    assert "internal-error" not in text and text.count("\nends: ") == 1, text
+
+
 WORKERS = """
 import ctypes, multiprocessing, sys
 def work(number):

@@ -68,6 +68,15 @@ def leave(number: int) -> None:
         unloading.put_away(one.breakpoint)
 
 
+def free(number: int) -> None:
+    """What waits to be deleted belongs to no inferior any more. (gdb 16 deletes the user's breakpoints with theirs, but
+    none of ours, and ends by an assertion when it goes over one whose inferior has been removed.)"""
+    for one in placed_in(number):
+        if one.breakpoint.is_valid() and getattr(one.breakpoint, "inferior", None) is not None:
+            with suppress(gdb.error):
+                one.breakpoint.inferior = None
+
+
 def is_new(breakpoint: gdb.Breakpoint) -> bool:
     """Nothing has run since it is in gdb's table: no thread has been there."""
     placed = _placed.get(breakpoint.number)
