@@ -37,7 +37,6 @@ from gdbcuda.rings import ring_layout
 
 IN_LIBC = ("libc.so", "libc-", "libdl.so", "libdl-")
 HAS_ENDED = "the program has ended"
-NOWHERE = "nothing to record: no library that is loaded has one of these functions"
 NO_WAY = "our library cannot be loaded into this process:"
 
 
@@ -64,9 +63,11 @@ def bring(wish: RecordWish) -> bool:
         return False
     if seccomp.is_confined():
         raise UserError(f"{NO_WAY} it confines itself with seccomp")
+    if is_gone():
+        raise UserError(HAS_ENDED)
     path = seen_path() if agent.area() is None else ""
     if not spots:
-        raise UserError(HAS_ENDED if is_gone() else NOWHERE)
+        raise UserError("nothing to record: no library that is loaded has one of these functions")
     function = arrive([one.address for one in spots], "a call of the API")
     if path:
         load(path, function)
@@ -141,13 +142,10 @@ def seen_path() -> str:
     if process.is_remote():
         if process.is_there(path):
             return path
-        raise UserError(f"{NO_WAY} its machine has no {path}" if process.is_there("/") else HAS_ENDED)
-    root = f"/proc/{gdb.selected_inferior().pid}/root"
+        raise UserError(f"{NO_WAY} its machine has no {path}")
     with suppress(OSError):
-        if os.path.samefile(path, f"{root}{path}"):
+        if os.path.samefile(path, f"/proc/{gdb.selected_inferior().pid}/root{path}"):
             return path
-    if not os.path.isdir(root):  # gdb has not heard of it yet
-        raise UserError(HAS_ENDED)
     raise UserError(f"{NO_WAY} it does not see {path} (is it in a container?)")
 
 
