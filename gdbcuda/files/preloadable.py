@@ -8,8 +8,12 @@ from gdbcuda.errors import UserError
 SPLIT = "ld.so splits it at blanks and colons"
 
 
+def is_split(path: str) -> bool:
+    return " " in path or ":" in path
+
+
 def require_preloadable(path: str) -> None:
-    if " " in path or ":" in path:
+    if is_split(path):
         raise UserError(f"LD_PRELOAD cannot name {path!r}: {SPLIT}; use a link without them")
 
 
@@ -27,5 +31,5 @@ def require_auditable(path: str) -> None:
 
 def require_folder_for_preloading(path: str, instead: str = "choose another folder") -> None:
     """For what is built there."""
-    if " " in path or ":" in path:
+    if is_split(path):
         raise UserError(f"LD_PRELOAD cannot name a library in {path!r}: {SPLIT}; {instead}")

@@ -102,7 +102,7 @@ A_RANK = 8  # TEXT: what the launcher has said of it, "RANK=3"
 A_HOOK = 9  # an OBJECT that the user has called the hook library
 # Of which calls may be missing, each TEXT a function's name: OBJECT has written its own function at ADDRESS into a slot
 # that others call through; somebody has written over the first bytes of OBJECT's function; none was left for OBJECT's.
-A_WRITTEN_SLOT, A_WRITTEN_ENTRY, NO_SLOT_LEFT = 10, 11, 12
+A_WRITTEN_SLOT, A_WRITTEN_ENTRY, NO_SLOT_LEFT = PASSED_BY = 10, 11, 12
 MOST_ENTRIES = 8192
 
 # At TRACE_SYMBOL: what the files of a process say, as its recorder knows it. FOLDER, PLACES: texts, "" where nothing

@@ -35,7 +35,7 @@ WITHOUT = ("{} makes system calls past libc, by one of which the program may con
 PAST_PLT = ("{} was compiled with -fno-plt, or takes addresses of functions, and the kernel lets nobody write into "
             "/proc/self/mem: not all that it calls is recorded")
 IN_SLOTS = "could not be recorded, which it has written into slots that others call through"
-PASSED_BY = {
+WHY_PASSED_BY = {
     A_WRITTEN_SLOT: f"{{}} of {{}} {IN_SLOTS}: {{}}",
     A_WRITTEN_ENTRY: "the beginning of {} of {} has been overwritten: what is called instead could not be recorded: {}",
     NO_SLOT_LEFT: "{} of {} could not be recorded: there were too many: {}",
@@ -240,7 +240,8 @@ def why_lost(one: ThreadFile) -> str:
 
 def what_passed_by(process: TracedProcess) -> Iterator[str]:
     for (kind, library), names in sorted(process.passed_by.items()):
-        yield PASSED_BY[kind].format(sentences.counted(len(names), "function"), library, sentences.some(sorted(names)))
+        said = sentences.counted(len(names), "function"), library, sentences.some(sorted(names))
+        yield WHY_PASSED_BY[kind].format(*said)
 
 
 def without_room(process: TracedProcess) -> str:

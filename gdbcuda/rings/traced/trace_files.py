@@ -21,8 +21,6 @@ from gdbcuda.rings.ring_layout import (
     A_HOOK,
     A_RANK,
     A_THREAD_WITHOUT_FILE,
-    A_WRITTEN_ENTRY,
-    A_WRITTEN_SLOT,
     AN_OBJECT,
     ENTRY,
     FILE_HEADER,
@@ -30,7 +28,7 @@ from gdbcuda.rings.ring_layout import (
     MAGIC,
     MOST_ENTRIES,
     MOST_FUNCTIONS,
-    NO_SLOT_LEFT,
+    PASSED_BY,
     PAST_LIBC,
     PAST_PLT,
     PROCESS,
@@ -42,7 +40,6 @@ TEXT = ENTRY["TEXT"] * WORD
 Entry = tuple[int, int, int, int, str]  # kind, number, address, object, text
 Progress = Callable[[int], None]  # told how many bytes have been read
 LARGEST_TIME = 1 << 62  # nanoseconds
-PASSED_BY = (A_WRITTEN_SLOT, A_WRITTEN_ENTRY, NO_SLOT_LEFT)
 
 
 @dataclass(frozen=True)
